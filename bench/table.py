@@ -35,7 +35,7 @@ def main() -> None:
     """Writes all tables."""
     if not FILE.exists():
         sys.exit(f"{FILE} is not there: run `make bench` first")
-    for each in (TABLES, feed_table.TABLES, object_table.TABLES, upsert_table.TABLES):
+    for each in ALL:
         each.write()
 
 
@@ -111,6 +111,13 @@ def _part(row: Row, peer: Row) -> str:
 
 
 TABLES = Tables(FILE, "results", (_throughput, _latency, _kills, _verdicts))
+ALL = (
+    TABLES,
+    feed_table.TABLES,
+    object_table.TABLES,
+    upsert_table.TABLES,
+    upsert_table.COORDINATOR_TABLES,
+)
 
 if __name__ == "__main__":
     main()

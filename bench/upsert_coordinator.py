@@ -1,14 +1,14 @@
 """Cost of the key coordinator of an upsert table, without Kafka and without a store.
 
     .venv/bin/python -m bench.upsert_coordinator                       # all cases, some 15 minutes
-    .venv/bin/python -m bench.upsert_coordinator --case fold_1e6        # only if named
+    .venv/bin/python -m bench.upsert_coordinator --case scale_1e6       # only if named
 
 The real query runs in a local Spark, over made facts: each case a Spark of its own. `empty` is the
 price of a tick by itself; folds have three versions of each key, and say the price of a key beside
-it; `bootstrap` reads the state anew. `process_per_key` is the alternative of decision 0104,
-transformWithState with a value per key, on the same facts. The bytes of a key are those of the
-state's newest snapshot. CPU is that of all processes, brokers and store not
-among them.
+it; `bootstrap` reads the state anew. `scale` bootstraps one version of each key, and folds another
+one of each, so that the state holds two, the most that it keeps. `process_per_key` is the
+alternative of decision 0104, transformWithState with a value per key, on the same facts. CPU is
+that of all processes, brokers and store not among them.
 """
 
 from __future__ import annotations
@@ -17,14 +17,18 @@ import argparse
 import json
 import os
 import shutil
+import subprocess
+import sys
 import time
-from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from uuid import UUID
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from aggregator.upsert.checkpoint import Checkpoint, Checkpoints, Identity
@@ -34,30 +38,35 @@ from aggregator.upsert.tick_posting import TickPosting, TickPostingFile
 from bench.ground import DIRECTORY, say
 from bench.machine import described, load_average
 from bench.measure import Tree
-from deploy.lab.kafka import CHECKOUT
+from bench.results import keep
+from bench.upsert_per_key import PerKey
+from bench.upsert_results import COORDINATOR_FILE, CoordinatorResult
+from bench.upsert_state import Snapshot, snapshot_since
 from replicator.runtime.left_out import leave_out_pandas
 
-if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
-
-FILE = CHECKOUT / "bench" / "results" / "upsert_coordinator.json"
-SECONDS = 600.0
+SECONDS = 3600.0
 TASK_ROWS = 65_536
-EMPTY_TICKS, WARM_TICKS = 30, 3
-LOOK_SECONDS, SNAPSHOT_SECONDS = 0.5, 20.0
+HISTORY_ROWS, LANES = 2_000, 4
+WARM_TICKS = 3
+SNAPSHOT_TICKS = 31
+"""Ticks behind which Spark makes a snapshot of the state."""
+LAST_ROWS = 20_000
+"""Rows of the last tick: the state holds its facts, in all sizes of a state alike."""
 
 
 @dataclass(frozen=True)
 class Facts:
-    """Reader of facts that are a function of their tick: uniform over the keys.
+    """Reader of facts that are a function of their tick.
 
     Args:
         keys: number of keys.
         rows: of a tick.
+        is_in_turn: each key comes once, then each once more; else they come at random.
     """
 
     keys: int
     rows: int
+    is_in_turn: bool = False
 
     def tick_tasks(self, posting: TickPosting, tick: Tick) -> list[tuple[int, int, int]]:
         rows = tick.offsets
@@ -78,26 +87,39 @@ class Facts:
         tick, begin, end = task
         random = np.random.default_rng(task)
         numbers = np.arange(begin, end, dtype=np.int64)
-        keys = random.integers(0, self.keys, end - begin) if tick else numbers
         count = end - begin
-        # Any odd multiplier maps numbers to numbers one to one: hashes without calculating any.
-        hashes = np.empty((count, 2), np.uint64)
-        hashes[:, 0] = keys.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
-        hashes[:, 1] = keys.astype(np.uint64) * np.uint64(0xD6E8FEB86659FD93)
+        ticks, places = np.full(count, tick), numbers + tick * self.rows
+        if not tick:
+            keys = numbers
+            # Rows of a bootstrap are of any tick, in no order.
+            places = random.integers(0, 2 * self.keys, count)
+            ticks, numbers = 1 + places // HISTORY_ROWS, places % HISTORY_ROWS
+        elif self.is_in_turn:
+            keys = (numbers + tick * self.rows) % self.keys
+        else:
+            keys = random.integers(0, self.keys, count)
+        hashes = np.stack([mixed(keys), mixed(keys + (1 << 40))], axis=1)
         content = pa.py_buffer(hashes.tobytes())
         key = pa.FixedSizeBinaryArray.from_buffers(pa.binary(KEY_BYTES), count, [None, content])
-        now_ms = 1_790_000_000_000 + tick * 1000
         columns = {
             "key": key.cast(pa.binary()),
-            "order": now_ms - random.integers(0, 3000, count),
-            "lane": np.full(count, begin // TASK_ROWS % 4, np.int32),
-            "offset": numbers + tick * self.rows,
+            "order": 1_790_000_000_000 + ticks * 1000 - random.integers(0, 3000, count),
+            "lane": (places % LANES).astype(np.int32),
+            "offset": places // LANES,
             "row": np.zeros(count, np.int32),
-            "row_id": numbers + (tick << ROW_BITS),
+            "row_id": numbers + (ticks << ROW_BITS),
             "is_delete": random.random(count) < 0.02,
             "note": pa.nulls(count, pa.binary()),
         }
         yield pa.RecordBatch.from_pydict(columns, schema=FACTS)
+
+
+def mixed(numbers: npt.NDArray[np.int64]) -> npt.NDArray[np.uint64]:
+    """Returns numbers without any order, as hashes are, each of another number (splitmix64)."""
+    found = numbers.astype(np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
+        found = (found ^ (found >> np.uint64(shift))) * np.uint64(factor)
+    return found ^ (found >> np.uint64(31))
 
 
 @dataclass(frozen=True)
@@ -105,8 +127,9 @@ class Case:
     """Ticks that are folded.
 
     Args:
-        ticks: number of them; enough for three versions of each key.
+        ticks: number of them; enough for three versions of each key, or for one of `is_scale`.
         parts: of the state.
+        is_scale: the state's size is measured behind the bootstrap, and once each key came again.
         is_per_key: by transformWithState, a process for each key.
     """
 
@@ -116,6 +139,7 @@ class Case:
     ticks: int
     parts: int = 1
     is_bootstrapped: bool = False
+    is_scale: bool = False
     is_per_key: bool = False
 
 
@@ -127,40 +151,17 @@ CASES = (
     Case("bootstrap_1e6", 1_000_000, 20_000, 4, is_bootstrapped=True),
     Case("process_per_key", 100_000, 5_000, 8, is_per_key=True),
 )
-BY_HAND = (
-    Case("fold_1e6", 1_000_000, 150_000, 20),
-    Case("fold_5e6", 5_000_000, 200_000, 75),
+SCALE = tuple(
+    Case(name, keys, rows, keys // rows, parts=2, is_bootstrapped=True, is_scale=True)
+    for name, keys, rows in (
+        ("scale_1e4", 10_000, 2_000),
+        ("scale_1e5", 100_000, 20_000),
+        ("scale_3e5", 300_000, 60_000),
+        ("scale_1e6", 1_000_000, 200_000),
+        ("scale_5e6", 5_000_000, 500_000),
+    )
 )
 """Cases that run only if named."""
-
-
-@dataclass(frozen=True)
-class Figures:
-    """Figures of a case.
-
-    Args:
-        empty_seconds, empty_cpu_seconds: of an empty tick.
-        idle_cpu: CPU seconds per second while there is no tick.
-        cpu_seconds_per_million: rows, the price of the ticks by themselves included.
-        rows_per_cpu_second: beside the price of the ticks by themselves.
-        bytes_per_key: of the state on disk.
-    """
-
-    case: str
-    keys: int
-    rows_per_tick: int
-    parts: int
-    empty_seconds: float
-    empty_cpu_seconds: float
-    idle_cpu: float
-    tick_seconds: float
-    rows_per_second: float
-    cpu_seconds_per_million: float
-    rows_per_cpu_second: float
-    bytes_per_key: float | None
-    peak_rss_mb: float
-    bootstrap_keys_per_cpu_second: float
-    load: float
 
 
 class Bench:
@@ -179,14 +180,14 @@ class Bench:
         imports = ["aggregator.upsert.key_coordinator", "bench.upsert_coordinator"]
         self.session = Session(Jvm(master, folder, conf, imports))
         self.posting = TickPostingFile(folder / "posting")
-        self.posting.write_reader(Facts(case.keys, case.rows))
+        self.posting.write_reader(Facts(case.keys, case.rows, case.is_scale))
         self.checkpoint: Checkpoint = Checkpoints(folder / "checkpoint").following()
         self.checkpoint.begin(Identity("bench", case.name, 1, case.parts))
-        self.begin = 1 if case.is_bootstrapped else 0
+        self.begin = 1 + 2 * case.keys // HISTORY_ROWS if case.is_bootstrapped else 0
         self.post(0)
         sql = self.session.sql()
         if case.is_per_key:
-            self.coordinator: Any = PerKey(sql, self)
+            self.coordinator: Any = PerKey(sql, self.posting, self.checkpoint)
         else:
             self.coordinator = KeyCoordinator(
                 sql,
@@ -209,165 +210,123 @@ class Bench:
         self.post(number, rows)
         assert self.coordinator.wait_committed(number + self.begin, SECONDS)
 
-    def measured(self) -> Figures:
+    def measured(self) -> CoordinatorResult:
         case = self.case
         before, began = self.tree.cpu_seconds(), time.monotonic()
         self.coordinator.start()
         assert self.coordinator.wait_committed(self.begin, SECONDS)
         bootstrap_cpu = self.tree.cpu_seconds() - before
-        say(f"{case.name}: started after {time.monotonic() - began:.1f} s")
-        for number in range(1, WARM_TICKS + 1):
-            self.fold(number, case.rows)
+        bootstrap_seconds = time.monotonic() - began
+        say(f"{case.name}: started after {bootstrap_seconds:.1f} s, {bootstrap_cpu:.1f} CPU s")
+        folded, bootstrapped = 0, None
+        if case.is_scale:
+            folded = self.folded_empty(folded)
+            bootstrapped = self.snapshot(folded).size_bytes / case.keys
+            say(f"{case.name}: {bootstrapped:.1f} bytes per key behind the bootstrap")
+        warm = 0 if case.is_scale else WARM_TICKS
+        for _ in range(warm):
+            self.fold(folded := folded + 1, case.rows)
         before, began = self.tree.cpu_seconds(), time.monotonic()
-        for number in range(WARM_TICKS + 1, case.ticks + 1):
-            self.fold(number, case.rows)
+        for _ in range(case.ticks - warm):
+            self.fold(folded := folded + 1, case.rows)
         cpu, seconds = self.tree.cpu_seconds() - before, time.monotonic() - began
+        say(f"{case.name}: folded in {seconds:.1f} s, {cpu:.1f} CPU s")
+        if case.is_scale:
+            self.fold(folded := folded + 1, LAST_ROWS)
         before, began = self.tree.cpu_seconds(), time.monotonic()
-        for number in range(case.ticks + 1, case.ticks + EMPTY_TICKS + 1):
-            self.fold(number, 0)
-        empty_cpu = (self.tree.cpu_seconds() - before) / EMPTY_TICKS
-        empty_seconds = (time.monotonic() - began) / EMPTY_TICKS
+        folded = self.folded_empty(folded)
+        empty_cpu = (self.tree.cpu_seconds() - before) / SNAPSHOT_TICKS
+        empty_seconds = (time.monotonic() - began) / SNAPSHOT_TICKS
         before = self.tree.cpu_seconds()
         time.sleep(5)
         idle = (self.tree.cpu_seconds() - before) / 5
-        ticks = case.ticks - WARM_TICKS
+        ticks = case.ticks - warm
         rows = ticks * case.rows
-        figures = Figures(
-            case.name,
-            case.keys,
-            case.rows,
-            case.parts,
-            round(empty_seconds, 3),
-            round(empty_cpu, 3),
-            round(idle, 3),
-            round(seconds / ticks, 3),
-            round(rows / seconds),
-            round(cpu / rows * 1e6, 1),
-            round(rows / max(cpu - ticks * empty_cpu, 1e-9)),
-            self.bytes_per_key() if case.keys > case.rows else None,
-            round(self.tree.peak_rss_mb),
-            round(case.keys / bootstrap_cpu) if case.is_bootstrapped else 0,
-            round(load_average(), 1),
+        figures = CoordinatorResult(
+            case=case.name,
+            system="per_key" if case.is_per_key else "sluice",
+            keys=case.keys,
+            rows_per_tick=case.rows,
+            parts=case.parts,
+            empty_seconds=empty_seconds,
+            empty_cpu_seconds=empty_cpu,
+            idle_cpu=idle,
+            tick_seconds=seconds / ticks,
+            rows_per_second=rows / seconds,
+            cpu_seconds_per_million=cpu / rows * 1e6,
+            rows_per_cpu_second=rows / max(cpu - ticks * empty_cpu, 1e-9),
+            bootstrap_seconds=bootstrap_seconds if case.is_bootstrapped else None,
+            bootstrap_cpu_seconds=bootstrap_cpu if case.is_bootstrapped else None,
+            bootstrapped_bytes_per_key=bootstrapped,
+            **self.state_bytes_per_key(folded),
+            peak_rss_mb=self.tree.peak_rss_mb,
         )
         self.coordinator.stop(0, 0.0)
         self.session.stop()
         return figures
 
-    def bytes_per_key(self) -> float | None:
-        """Returns the bytes of the newest snapshot; None if none was made behind the folds."""
-        state = self.checkpoint.folder / "state"
-        until = time.monotonic() + SNAPSHOT_SECONDS
-        while time.monotonic() < until:
-            if any(int(each.stem) > self.case.ticks for each in state.rglob("*.zip")):
-                newest = sum(each.stat().st_size for each in state.rglob("*.sst"))
-                return round(newest / self.case.keys, 1)
-            time.sleep(LOOK_SECONDS)
-        return None
+    def state_bytes_per_key(self, folded: int) -> dict[str, float]:
+        """Returns the sizes of the state that a result has, of a case with more than a tick."""
+        if self.case.keys <= self.case.rows or self.case.is_per_key:
+            return {}
+        found, size = self.snapshot(folded), self.checkpoint.size_bytes()
+        merged = found.merged_bytes(self.session.context._jvm, self.checkpoint.folder / "merged")
+        return {
+            "bytes_per_key": found.size_bytes / self.case.keys,
+            "merged_bytes_per_key": merged / self.case.keys,
+            "checkpoint_bytes_per_key": size / self.case.keys,
+        }
+
+    def folded_empty(self, folded: int) -> int:
+        """Folds ticks without rows, so many that a snapshot follows; returns the last one."""
+        for number in range(folded + 1, folded + SNAPSHOT_TICKS + 1):
+            self.fold(number, 0)
+        return folded + SNAPSHOT_TICKS
+
+    def snapshot(self, folded: int) -> Snapshot:
+        """Returns the snapshot of the state that has all ticks with rows.
+
+        Args:
+            folded: newest tick; SNAPSHOT_TICKS before it had no rows.
+        """
+        # Versions are batches from 1 on, of which a bootstrap is one.
+        since = folded - SNAPSHOT_TICKS + 1
+        return snapshot_since(self.checkpoint.folder / "state" / "0", self.case.parts, since)
 
 
-class PerKey:
-    """The alternative: transformWithState, with the newest version of each key as its value."""
-
-    def __init__(self, session: Any, bench: Bench) -> None:
-        self.session = session
-        self.bench = bench
-
-    def start(self) -> None:
-        from pyspark.sql.udf import UserDefinedFunction
-        from pyspark.util import PythonEvalType
-
-        from aggregator.upsert.key_coordinator import QUERY_CONF, REDUCED, reduced
-        from aggregator.upsert.tick_source import IS_LOCAL, NAME, PARTS, POSTING, TickSource
-
-        for name, value in {**QUERY_CONF, "spark.sql.shuffle.partitions": "1"}.items():
-            self.session.conf.set(name, value)
-        self.session.dataSource.register(TickSource)
-        facts = (
-            self.session.readStream.format(NAME)
-            .option(POSTING, str(self.bench.posting.path))
-            .option(PARTS, "1")
-            .option(IS_LOCAL, "true")
-            .load()
-        )
-        reduce = UserDefinedFunction(
-            reduced, returnType=REDUCED, evalType=PythonEvalType.SQL_MAP_ARROW_ITER_UDF
-        )
-        moved = facts.repartitionById(1, "part")
-        column = reduce(*[moved[name] for name in moved.columns])
-        frame = type(moved)(moved._jdf.mapInArrow(column._jc, False, None), self.session)
-        keys = frame.where("version IS NOT NULL").select("key", "version").groupBy("key")
-        self.query = (
-            keys.transformWithState(per_key(), "key binary, top array<binary>", "Update", "none")
-            .writeStream.outputMode("update")
-            .option("checkpointLocation", self.bench.checkpoint.folder.as_uri())
-            .foreachBatch(count_rows)
-            .start()
-        )
-
-    def wait_committed(self, tick: int, seconds: float) -> bool:
-        until = time.monotonic() + seconds
-        identity = self.bench.checkpoint.identity()
-        while time.monotonic() < until:
-            found = self.bench.checkpoint.committed(identity)
-            if found is not None and found.tick >= tick:
-                return True
-            assert self.query.isActive, self.query.exception()
-            time.sleep(0.02)
-        return False
-
-    def stop(self, tick: int, seconds: float) -> None:
-        self.query.stop()
-
-
-def count_rows(frame: DataFrame, batch: int) -> None:
-    frame.toArrow()
-
-
-def per_key() -> Any:
-    """Returns the processor of the alternative."""
-    from pyspark.sql import Row
-    from pyspark.sql.streaming.stateful_processor import StatefulProcessor
-
-    class Newest(StatefulProcessor):
-        def init(self, handle: Any) -> None:
-            self.newest = handle.getValueState("newest", "version binary")
-
-        def handleInputRows(self, key: Any, rows: Any, _: Any) -> Iterator[Any]:  # noqa: N802
-            before = self.newest.get()
-            old = bytes(before[0]) if before else b""
-            best = max(bytes(row.version) for row in rows)
-            if best > old:
-                self.newest.update((best,))
-            yield Row(key=key[0], top=sorted((old, best)))
-
-        def close(self) -> None:
-            pass
-
-    return Newest()
-
-
-def run(cases: Sequence[Case]) -> None:
-    """Runs the cases and replaces their figures in the file of results."""
-    found = json.loads(FILE.read_text()) if FILE.exists() else {"figures": []}
-    for case in cases:
-        folder = DIRECTORY / f"coordinator-{os.getpid()}"
+def run(case: Case) -> None:
+    """Runs a case and replaces its results."""
+    folder = DIRECTORY.with_name(f"bench-upsert-coordinator-{os.getpid()}")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(parents=True)
+    load = load_average()
+    try:
+        found = Bench(case, folder).measured()
+    finally:
         shutil.rmtree(folder, ignore_errors=True)
-        folder.mkdir(parents=True)
-        figures = asdict(Bench(case, folder).measured())
-        shutil.rmtree(folder, ignore_errors=True)
-        say(json.dumps(figures))
-        kept = [each for each in found["figures"] if each["case"] != case.name]
-        found = {"machine": described(), "figures": [*kept, figures]}
-        FILE.write_text(json.dumps(found, indent=1) + "\n")
+    say(json.dumps(found.to_json()))
+    now = {
+        "at": datetime.now(UTC).strftime("%Y-%m-%d %H:%M"),
+        "load_average": round(load, 2),
+        "rounds": 1,
+    }
+    keep(COORDINATOR_FILE, case.name, [found], machine=described(), run=now)
 
 
 def main() -> None:
     asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--case", action="append", choices=[each.name for each in CASES + BY_HAND])
-    names = asked.parse_args().case
-    if not names or "process_per_key" not in names:
+    asked.add_argument("--case", action="append", choices=[each.name for each in CASES + SCALE])
+    names = asked.parse_args().case or [each.name for each in CASES]
+    if len(names) > 1:
+        # PySpark has one JVM in a process.
+        for name in names:
+            command = [sys.executable, "-m", "bench.upsert_coordinator", "--case", name]
+            subprocess.run(command, check=True)
+        return
+    [case] = [each for each in CASES + SCALE if each.name in names]
+    if not case.is_per_key:
         leave_out_pandas()
-    run([each for each in CASES + BY_HAND if each.name in names] if names else CASES)
+    run(case)
 
 
 if __name__ == "__main__":

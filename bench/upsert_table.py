@@ -6,8 +6,9 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from bench import upsert_growth
 from bench.table_cells import Row, Rows, Tables, against, met, number
-from bench.upsert_results import UPSERT_FILE
+from bench.upsert_results import COORDINATOR_FILE, UPSERT_FILE
 
 SETTLED, FRESH = "sluice_settled", "sluice_fresh"
 VERSIONS = 3.0
@@ -15,8 +16,6 @@ VERSIONS = 3.0
 APPEND_TIMES_MAX = 1.5
 CPU_TIMES_MAX = 3.0
 LATER_SECONDS_MAX, SETTLED_SECONDS_MAX = 10.0, 60.0
-STATE_BYTES_MAX = 120.0
-BOOTSTRAP_KEYS = 40_000
 
 
 class Rival(NamedTuple):
@@ -36,9 +35,8 @@ RIVALS = (
 
 def identity(row: Row) -> tuple[str, ...]:
     """Returns what tells a result from all others."""
-    return tuple(
-        str(row[name]) for name in ("case", "engine", "system", "query", "versions_per_key")
-    )
+    names = ("case", "engine", "system", "query", "keys", "versions_per_key")
+    return tuple(str(row.get(name)) for name in names)
 
 
 def _reads(rows: Rows) -> Iterator[str]:
@@ -61,22 +59,21 @@ def _reads(rows: Rows) -> Iterator[str]:
 
 
 def _others(rows: Rows) -> Iterator[str]:
-    chosen = [row for row in rows.values() if row["case"] != "read"]
+    chosen = [row for row in rows.values() if row["case"] not in ("read", "scale")]
     if not chosen:
         return
     yield (
         "| case | engine | system | of | records/s | CPU s per million | p50 s | p99 s"
-        " | bytes per key | bytes per row | MB |"
+        " | bytes per row | MB |"
     )
-    yield "|---|---|---|---|--:|--:|--:|--:|--:|--:|--:|"
+    yield "|---|---|---|---|--:|--:|--:|--:|--:|--:|"
     for row in chosen:
         seconds = row["freshness_seconds"] or {}
         yield (
             f"| {row['case']} | {row['engine']} | {row['system']} | {row['query'] or '-'}"
             f" | {number(row['records_per_second'])} | {number(row['cpu_seconds_per_million'])}"
             f" | {number(seconds.get('p50'))} | {number(seconds.get('p99'))}"
-            f" | {number(row['bytes_per_key'])} | {number(row['bytes_per_row'])}"
-            f" | {number(row['peak_rss_mb'])} |"
+            f" | {number(row['bytes_per_row'])} | {number(row['peak_rss_mb'])} |"
         )
 
 
@@ -85,19 +82,7 @@ def _verdicts(rows: Rows) -> Iterator[str]:
     all_rows = list(rows.values())
     yield from _loading(all_rows)
     yield from _reading([row for row in all_rows if row["versions_per_key"] == VERSIONS])
-    for row in all_rows:
-        if row["bytes_per_key"] is not None and row["case"] == "scale":
-            verdict = met(row["bytes_per_key"] <= STATE_BYTES_MAX)
-            yield (
-                f"- scale: {row['query']}: {row['bytes_per_key']:.0f} bytes per key, aim at most"
-                f" {STATE_BYTES_MAX:.0f} {verdict}."
-            )
-        if row["case"] == "bootstrap" and row["cpu_seconds_per_million"]:
-            keys = 1e6 / row["cpu_seconds_per_million"]
-            yield (
-                f"- bootstrap: {keys:,.0f} keys per CPU second are read from the store; the aim of"
-                f" {BOOTSTRAP_KEYS:,} counts their fold too (Key coordinator of upsert tables)."
-            )
+    yield from upsert_growth.verdicts(rows)
 
 
 def _loading(rows: Sequence[Row]) -> Iterator[str]:
@@ -167,4 +152,23 @@ def _times_faster(ours: dict[str, Row], theirs: dict[str, Row]) -> float | None:
     return statistics.median(times)
 
 
-TABLES = Tables(UPSERT_FILE, "upsert", (_reads, _others, _verdicts), identity)
+def _coordinator(rows: Rows) -> Iterator[str]:
+    """Yields what the key coordinator costs by itself."""
+    yield (
+        "| case | keys | parts | rows of a tick | CPU s per million rows"
+        " | rows per CPU s beside the ticks | CPU s of an empty tick"
+        " | bootstrap: keys per CPU s | bytes per key | MB |"
+    )
+    yield f"|---|{'--:|' * 9}"
+    for row in rows.values():
+        cpu = row["bootstrap_cpu_seconds"]
+        yield (
+            f"| {row['case']} | {row['keys']:,} | {row['parts']} | {row['rows_per_tick']:,}"
+            f" | {number(row['cpu_seconds_per_million'])} | {number(row['rows_per_cpu_second'])}"
+            f" | {number(row['empty_cpu_seconds'])} | {number(row['keys'] / cpu if cpu else None)}"
+            f" | {number(row['bytes_per_key'])} | {number(row['peak_rss_mb'])} |"
+        )
+
+
+COORDINATOR_TABLES = Tables(COORDINATOR_FILE, "key coordinator", (_coordinator,))
+TABLES = Tables(UPSERT_FILE, "upsert", (_reads, _others, upsert_growth.table, _verdicts), identity)
