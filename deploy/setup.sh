@@ -167,10 +167,10 @@ install_s3proxy() {
 }
 
 make_spark_archive() {
-    local archives=(.venv/share/sluice/spark-*.jsa) made_by=replicator/mirror/driver/class_archive.py
+    local archives=(.venv/share/sluice/spark-*.jsa) made_by=aggregator/driver/class_archive.py
     if ! [[ ${archives[0]} -nt .venv/lock.stamp && ${archives[0]} -nt $made_by ]]; then
         say "class data, so that Spark starts with half the work"
-        .venv/bin/python -m replicator.mirror.driver.class_archive >/dev/null 2>.venv/spark-archive.log \
+        .venv/bin/python -m aggregator.driver.class_archive >/dev/null 2>.venv/spark-archive.log \
             || say "there is none (see .venv/spark-archive.log); Spark starts without it"
     fi
 }

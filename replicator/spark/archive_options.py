@@ -18,4 +18,7 @@ def archive_options(prefix: str = sys.prefix) -> str:
     path = archive_path(prefix)
     # An archive that does not fit is ignored silently.
     quiet = "-Xlog:disable -Xlog:all=error:stderr"
-    return f"-XX:SharedArchiveFile={path} -Xshare:auto {quiet}" if path.exists() else ""
+    # At another address than its own, Java would write to most pages of the archive: 100 MB for
+    # each JVM by itself, instead of pages of the file that all share and the system may drop.
+    placed = "-XX:+UnlockDiagnosticVMOptions -XX:ArchiveRelocationMode=0"
+    return f"-XX:SharedArchiveFile={path} -Xshare:auto {placed} {quiet}" if path.exists() else ""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from replicator.mirror.driver import class_archive
+from aggregator.driver import class_archive
 from replicator.spark.archive_options import archive_path
 
 
@@ -45,6 +45,10 @@ class Stream:
         pass
 
 
+def fold(session, folder):
+    assert folder.is_dir()
+
+
 @pytest.fixture
 def archive(tmp_path):
     path = archive_path(str(tmp_path))
@@ -54,12 +58,12 @@ def archive(tmp_path):
 
 
 def test_the_old_archive_stays_until_the_new_one_is_whole(archive):
-    assert class_archive.make(archive, launched, Session, Stream) == archive
+    assert class_archive.make(archive, launched, Session, Stream, fold) == archive
     assert archive.read_text() == "new"
     assert list(archive.parent.iterdir()) == [archive]
 
 
 def test_an_archive_that_could_not_be_made_leaves_the_old_one(archive):
     with pytest.raises(OSError, match="no space"):
-        class_archive.make(archive, launched, BrokenSession, Stream)
+        class_archive.make(archive, launched, BrokenSession, Stream, fold)
     assert archive.read_text() == "old"
