@@ -8,6 +8,7 @@ own logs in it say which tick it holds.
                                       offsets/<n>    the tick of batch n, written before it
                                       commits/<n>    batch n is in the state
                                       state/         keys and versions
+                                      keys.json      number of keys in the state
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from replicator.runtime.private_files import private_folder, write_private
 log = logging.getLogger(__name__)
 
 IDENTITY = "sluice.json"
+KEYS = "keys.json"
 FORM = 1
 """Version of what the state holds for a key. Another one is another checkpoint's."""
 
@@ -119,6 +121,29 @@ class Checkpoint:
             return {name: found[name] for name in (GENERATION, TICK, BOOTSTRAP)}
         except (OSError, ValueError, LookupError, TypeError) as error:
             raise CheckpointUnreadable(f"{file} cannot be read: {error}") from error
+
+    def keys(self) -> int | None:
+        """Returns the number of keys in the state, those of deletes included; None if it was begun
+        by a version that did not count them."""
+        return self._counted()[1]
+
+    def count_keys(self, tick: int, keys: int) -> None:
+        """Notes the keys of the state behind a tick. Raises OSError."""
+        write_private(self.folder / KEYS, json.dumps([tick, keys]).encode())
+
+    def add_keys(self, tick: int, new: int) -> None:
+        """Adds the keys that are new in a tick, once for a tick that is folded again. Raises
+        OSError."""
+        counted, keys = self._counted()
+        if keys is not None and counted < tick:
+            self.count_keys(tick, keys + new)
+
+    def _counted(self) -> tuple[int, int | None]:
+        try:
+            tick, keys = json.loads((self.folder / KEYS).read_bytes())
+        except FileNotFoundError:
+            return 0, None
+        return tick, keys
 
     def give_up(self) -> None:
         """Makes the checkpoint one that cannot be continued, as its state cannot be loaded."""

@@ -37,7 +37,7 @@ from aggregator.upsert.cluster_logs import ClusterLogs
 from aggregator.upsert.fact_reader import UpsertFactReader
 from aggregator.upsert.facts import LaneNote
 from aggregator.upsert.keeper_report import after_claim, with_look
-from aggregator.upsert.key_coordinator import StateSize, TickResult
+from aggregator.upsert.key_coordinator import TickResult
 from aggregator.upsert.range_reader import LostRange, lost_range, with_gap
 from aggregator.upsert.recovery import Found, StateAction, TickAction, TickName, recovery
 from aggregator.upsert.settle_schedule import SettleSchedule
@@ -95,9 +95,6 @@ class TickQuery(Protocol):
 
     def wait(self) -> None:
         """Waits until the query has ended; raises what ended it. Blocking."""
-
-    def state_size(self) -> StateSize | None:
-        """Returns the size of the state of keys, if it is known."""
 
     def stop(self, tick: int, seconds: float) -> bool:
         """Ends the query behind a tick, or when time is up. Blocking."""
@@ -181,11 +178,8 @@ class TableKeeper:
     def report_now(self) -> UpsertReport:
         """Returns the report with what the servers and the state showed last."""
         report, look = self.report, self.parts.settling.look
-        size = self.query.state_size() if self.query else None
-        if self.checkpoint is not None:
-            report = replace(report, state_bytes=self.checkpoint.size_bytes())
-        if size is not None:
-            report = replace(report, state_keys=size.keys)
+        if held := self.checkpoint:
+            report = replace(report, state_bytes=held.size_bytes(), state_keys=held.keys())
         return with_look(report, look, self.events_by_tick) if look else report
 
     async def keep(self) -> None:

@@ -21,9 +21,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from struct import Struct
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JError
@@ -74,6 +75,8 @@ QUERY_CONF = {
     # Bounds all states of a process together, outside of the JVM's heap.
     "spark.sql.streaming.stateStore.rocksdb.boundedMemoryUsage": "true",
     "spark.sql.streaming.stateStore.rocksdb.maxMemoryUsageMB": "256",
+    # Spark would look for each key once more, to count them: a seventh of a fold (TickResult.new).
+    "spark.sql.streaming.stateStore.rocksdb.trackTotalNumberOfRows": "false",
     "spark.sql.streaming.stopTimeout": "5s",
     # A batch without a tick would have no offset of its own.
     "spark.sql.streaming.noDataMicroBatches.enabled": "false",
@@ -127,6 +130,7 @@ class TickResult:
         ends: of rows (column_fold.ENDS).
         notes: of the lanes of which something was read.
         keys: number of keys that have rows in the tick.
+        new: of these, the keys that the state did not have.
         folded_seconds: time that the driver's part of the fold took.
     """
 
@@ -134,20 +138,8 @@ class TickResult:
     ends: pa.Table
     notes: tuple[LaneNote, ...]
     keys: int
+    new: int
     folded_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class StateSize:
-    """Size of a table's state as of the last batch.
-
-    Args:
-        keys: number of keys, those of deletes included.
-        memory_bytes: of all states of the process together.
-    """
-
-    keys: int
-    memory_bytes: int
 
 
 class KeyCoordinator:
@@ -285,25 +277,18 @@ class KeyCoordinator:
             with suppress(Exception):
                 self._query.stop()
 
-    def state_size(self) -> StateSize | None:
-        """Returns the size of the state; None before the first batch is over."""
-        progress: Any = self._query.lastProgress if self._query else None
-        if not progress or not progress["stateOperators"]:
-            return None
-        state = progress["stateOperators"][0]
-        return StateSize(int(state["numRowsTotal"]), int(state["memoryUsedBytes"]))
-
     def _batch(self, frame: DataFrame, batch: int) -> None:
         try:
             offset = self._checkpoint.offset(batch)
             if offset[BOOTSTRAP]:
                 # Done for the state alone: nothing of it is sent to the driver.
-                frame.write.format("noop").mode("overwrite").save()
+                self._checkpoint.count_keys(offset[TICK], frame.count())
                 return
             table = frame.toArrow()
             began = time.monotonic()
             result = tick_result(offset[TICK], table, began, self._since_of(offset[TICK]))
             self._on_tick(result)
+            self._checkpoint.add_keys(result.tick, result.new)
         except Exception as error:
             self._error = error
             raise
@@ -411,6 +396,8 @@ def tick_result(
         ends(tick, facts, top, since_order),
         notes_by_lane(note for each in parcels for note in each[1]),
         keys.num_rows,
+        # A key that the state had has two versions now.
+        int(np.count_nonzero(~top.has_second)),
         time.monotonic() - began,
     )
 

@@ -216,7 +216,7 @@ def go_on(folder: Path, history: History) -> dict[str, Any]:
         late.wait()
     except Exception as error:
         found["older"] = str(error)
-    size = second.state_size()
+    found["keys"] = second_begun.keys()
     for file in second_begun.folder.glob("state/0/*/*"):
         if file.suffix in (".changelog", ".zip"):
             file.unlink()
@@ -229,7 +229,6 @@ def go_on(folder: Path, history: History) -> dict[str, Any]:
         second_begun.committed(identity("second"))
     except CheckpointUnreadable as error:
         found["lost"].append(type(error).__name__)
-    found["keys"] = size and size.keys
     made.stop()
     return found
 

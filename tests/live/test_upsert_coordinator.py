@@ -14,7 +14,7 @@ from aggregator.upsert.version import RowEnd
 from deploy.lab.wait import until
 from replicator.spark.parent_watch import process
 from tests.live.carrier_process import CHECKOUT
-from tests.live.folding import BOOTSTRAP_AT, DIES_AT, LANES, LAST, PARTS, History
+from tests.live.folding import BOOTSTRAP_AT, DIES_AT, LANES, LAST, History
 
 SECONDS = 200.0
 
@@ -83,8 +83,7 @@ def test_a_bootstrap_into_a_new_folder_gives_the_same_ends_afterwards(folded):
         assert folded.claimed("second", tick) == folded.expected(tick), (
             f"seed {folded.history.seed}"
         )
-    # Of each part, what holds the tick's facts is a key as well.
-    assert folded.found["keys"] == len(folded.states[LAST]) + PARTS
+    assert folded.found["keys"] == len(folded.states[LAST])
 
 
 def test_lost_older_and_alien_checkpoints_are_told_apart(folded):

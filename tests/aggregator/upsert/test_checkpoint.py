@@ -107,6 +107,16 @@ def decided(state: StateAction, action: TickAction = TickAction.CUT) -> Recovery
     return Recovery(action, 7, state, "")
 
 
+def test_keys_of_a_tick_that_is_folded_again_are_counted_once(tmp_path):
+    found = checkpoint(tmp_path, planned=2, committed=1)
+    found.add_keys(8, 5)
+    assert found.keys() is None
+    found.count_keys(7, 100)
+    for tick, new in ((8, 5), (8, 5), (9, 1)):
+        found.add_keys(tick, new)
+    assert found.keys() == 106
+
+
 def test_a_state_that_fits_is_continued_and_any_other_begins_in_a_folder_of_its_own(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     first = checkpoint_for(checkpoints, OWN, decided(StateAction.BOOTSTRAP))

@@ -23,7 +23,7 @@ SETTLED = TickRow(1, 2, What.SETTLED, 8_000)
 
 def result(*kinds: EndKind) -> TickResult:
     ends = ends_table(RowEnd(at, 0, at, kind, 3, 99, bytes(16)) for at, kind in enumerate(kinds))
-    return TickResult(3, ends, (), 4, 0.1)
+    return TickResult(3, ends, (), 4, 1, 0.1)
 
 
 def test_claims_add_up_and_the_newest_tick_is_shown() -> None:

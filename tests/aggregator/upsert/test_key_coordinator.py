@@ -100,11 +100,13 @@ def test_the_ends_of_any_history_are_those_of_the_fold(ticks, bootstrap_at, sinc
             query.run(bootstrap_at, [batch(stored)], is_bootstrap=True)
         rows = [row for task in tasks for row in task]
         expected = fold(number, rows, states, since_order)
+        before = states.keys() | set()
         states |= expected.states
         found = query.run(number, [batch(task) for task in tasks], is_bootstrap=False)
         result = tick_result(number, found, 0.0, since_order)
         assert [RowEnd(**row) for row in result.ends.to_pylist()] == expected.ends
         assert result.keys == len(expected.states)
+        assert result.new == len(expected.states.keys() - before)
 
 
 def test_notes_of_all_parts_and_tasks_reach_the_driver():

@@ -24,7 +24,6 @@ from aggregator.upsert.checkpoint import Checkpoint
 from aggregator.upsert.key_coordinator import (
     CoordinatorStopped,
     StateLost,
-    StateSize,
     TickResult,
     reason_of,
     reduced,
@@ -159,9 +158,6 @@ class PlayedCoordinator:
             return is_there
 
         return wait(stopped)
-
-    def state_size(self) -> StateSize | None:
-        return None
 
     def _committed(self) -> int:
         batch = self._last("commits")
