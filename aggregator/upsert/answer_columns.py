@@ -1,10 +1,12 @@
-"""Answer columns: Arrow's types of a query's columns, and its rows as Arrow's batches. Pure."""
+"""Answer columns: values of a query's columns for JSON, and its rows as Arrow's batches. Pure."""
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from datetime import UTC
+from datetime import UTC, datetime, tzinfo
 from itertools import islice
 from typing import Any
 
@@ -71,11 +73,38 @@ def _plain(value: Any, kind: pa.DataType) -> Any:
     if value is None:
         return None
     if pa.types.is_string(kind):
-        if isinstance(value, bytes):  # A String that is no UTF-8.
-            return value.decode(errors="backslashreplace")
-        return value if isinstance(value, str) else str(value)
+        plain = json_value(value)
+        return plain if isinstance(plain, str) else json.dumps(plain)
     if pa.types.is_list(kind):
         return [_plain(each, kind.value_type) for each in value]
-    if pa.types.is_timestamp(kind) and value.tzinfo is None:
-        return value.replace(tzinfo=UTC)
+    return value
+
+
+def json_value(value: Any) -> Any:
+    """Returns a value of the driver as JSON has it.
+
+    Integers are numbers with all their digits. NaN and infinities, which JSON does not have, times,
+    decimals and UUIDs are texts. In a String that is no UTF-8, other bytes are written as \\xff.
+    """
+    if isinstance(value, list | tuple):
+        return [json_value(each) for each in value]
+    if isinstance(value, dict):
+        return {str(key): json_value(each) for key, each in value.items()}
+    if isinstance(value, bytes):
+        return value.decode(errors="backslashreplace")
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, float):
+        return value if math.isfinite(value) else str(value)
+    return str(value)
+
+
+def with_zone(value: Any, zone: tzinfo) -> Any:
+    """Returns a value whose times without a zone, which are of UTC, are told in a zone."""
+    if isinstance(value, datetime):
+        return value if value.tzinfo else value.replace(tzinfo=UTC).astimezone(zone)
+    if isinstance(value, list | tuple):
+        return type(value)(with_zone(each, zone) for each in value)
+    if isinstance(value, dict):
+        return {with_zone(key, zone): with_zone(each, zone) for key, each in value.items()}
     return value

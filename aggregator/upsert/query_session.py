@@ -11,13 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import Any, NamedTuple
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from clickhouse_driver import Client
 
 from aggregator.store.identifier import quoted
 from aggregator.store.recognition import QUEUE, has_all, has_uncommitted
 from aggregator.store.replica import WHOLE_ANSWERS
+from aggregator.upsert.answer_columns import with_zone
 from aggregator.upsert.query_mark import FRESH, NEVER, At, TableTicks, TickTime, oldest_mark
 from aggregator.upsert.row_ends import read_ends
 from aggregator.upsert.table_names import TIME, rows_table, ticks_table, updates_table
@@ -233,12 +236,15 @@ class QuerySession:
         return NEVER
 
     def rows(self, sql: str) -> tuple[list[Column], Iterator[tuple[Any, ...]]]:
-        """Runs a query; returns its columns, and its rows as they come."""
+        """Runs a query; returns its columns, and its rows as they come. Times have a zone."""
         stream = self.client.execute_iter(
             sql, settings=dict(self.settings), with_column_types=True, chunk_size=1
         )
         columns = [Column(*each) for each in next(stream, [])]
-        return columns, stream
+        has_time = ["DateTime" in each.type for each in columns]
+        if not any(has_time):
+            return columns, stream
+        return columns, _with_zones(stream, has_time, _take_zone(self.client))
 
     def ends(
         self, table: str, *, after: int, up_to: int, lanes: tuple[int, ...]
@@ -289,6 +295,31 @@ class QuerySession:
         text = query.replace("{table}", name)
         rows: list[tuple[Any, ...]] = self.client.execute(text, values or None, settings=settings)
         return rows
+
+
+def _take_zone(client: Client) -> tzinfo:
+    """Returns the zone of the connected server; UTC for one that is not known here.
+
+    From then on the driver tells the times of columns without a zone in UTC: in the server's zone
+    two instants have one text when clocks go back.
+    """
+    info = client.connection.server_info
+    name = info.get_timezone()
+    info.timezone = info.session_timezone = "UTC"
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, TypeError):
+        return UTC
+
+
+def _with_zones(
+    rows: Iterator[tuple[Any, ...]], has_time: Sequence[bool], zone: tzinfo
+) -> Iterator[tuple[Any, ...]]:
+    for row in rows:
+        yield tuple(
+            with_zone(value, zone) if is_time else value
+            for value, is_time in zip(row, has_time, strict=True)
+        )
 
 
 def _kept(table: str) -> tuple[str, str, str]:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, TypeVar
 
 import pyarrow as pa
-from clickhouse_driver.errors import Error, ServerException
+from clickhouse_driver.errors import Error, ServerException, UnknownTypeError
 
 from aggregator.upsert.answer_columns import answer_schema, record_batches
 from aggregator.upsert.query_mark import FRESH, NEVER, At, TableTicks, TickTime, mark_at, tick_at
@@ -447,6 +447,8 @@ class Reader:
                     raise ServerUnfit(f"says: {reason(error)}") from error
                 if error.code not in LOGIN:
                     raise QueryFailed(f"{own}: {reason(error)}") from error
+            if isinstance(error, UnknownTypeError):
+                raise QueryFailed(_unread(str(own), error)) from error
             if isinstance(error, DRIVER_ERRORS):
                 raise StoreUnreachable(f"ClickHouse at {own}: {problem(error, setup)}") from error
             raise
@@ -493,7 +495,17 @@ def _named(server: str) -> Iterator[None]:
         yield
     except ServerException as error:
         raise QueryFailed(f"{server}: {reason(error)}") from error
+    except UnknownTypeError as error:
+        raise QueryFailed(_unread(server, error)) from error
     except DRIVER_ERRORS as error:
         raise StoreUnreachable(
             f"ClickHouse at {server} went away within its answer: {reason(error)}"
         ) from error
+
+
+def _unread(server: str, error: UnknownTypeError) -> str:
+    """Returns the text for an answer that has a column of a type that the driver does not read."""
+    return (
+        f"{server}: {reason(error)}: name the columns one by one, with functions such as toString "
+        "or finalizeAggregation where their types are of ClickHouse alone"
+    )

@@ -90,6 +90,10 @@ class ReadText:
 
 def read_text(text: str) -> ReadText:
     """Reads a text by ClickHouse's rules. Raises QueryRefused."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise QueryRefused("the query is no text of UTF-8") from None
     copy: list[str] = []
     names: dict[int, str] = {}
     for match in _PIECES.finditer(text):
@@ -130,8 +134,8 @@ def _refuse_sign(sign: str, text: str, at: int) -> None:
         raise QueryRefused(f"a comment that begins in line {line} does not end")
     if sign == "$":
         raise QueryRefused(f"$ in line {line} is no column of ours, and no heredoc is taken")
-    if sign in "#‘’“”\0":
-        raise QueryRefused(f"the sign {sign!r} in line {line} is none of ClickHouse's")
+    if sign in "#\0" or not sign.isascii():
+        raise QueryRefused(f"the sign {sign!a} in line {line} is none of ClickHouse's")
 
 
 # -- places of clauses

@@ -9,6 +9,7 @@ from aggregator.upsert.sql_text import DIALECT, QueryRefused, Statement
 
 if TYPE_CHECKING:
     from sqlglot import exp
+    from sqlglot.errors import ParseError
 
 # sqlglot warns of texts that it reads all the same. An error says more, and is raised.
 logging.getLogger("sqlglot").setLevel(logging.CRITICAL)
@@ -28,6 +29,8 @@ SETTINGS = frozenset(
     ]
 )
 """Settings that a query may name: they change no answer but that of the user's own joins."""
+SHOWN_BEFORE, SHOWN_BEHIND = 30, 15
+"""Characters that are shown around a place that cannot be read."""
 
 
 def tree_of(statement: Statement) -> exp.Expr:
@@ -50,10 +53,7 @@ def tree_of(statement: Statement) -> exp.Expr:
     try:
         trees = [tree for tree in parse(statement.copy, read=DIALECT) if tree is not None]
     except ParseError as error:
-        found = error.errors[0] if error.errors else {}
-        where = f" in line {found['line']}" if found.get("line") else ""
-        what = found.get("description") or "it is no SQL of ClickHouse's"
-        raise QueryRefused(f"the query cannot be read{where}: {what}") from None
+        raise QueryRefused(f"the query cannot be read{_place_of(error, statement)}") from None
     except (SqlglotError, RecursionError) as error:
         why = "it is nested too deep" if isinstance(error, RecursionError) else str(error)
         raise QueryRefused(f"the query cannot be read: {why}") from None
@@ -65,11 +65,28 @@ def tree_of(statement: Statement) -> exp.Expr:
     for node in tree.find_all(exp.Command, exp.DML, exp.DDL, exp.Lateral, exp.Pivot):
         if not isinstance(node, exp.Query):
             raise QueryRefused(f"{node.key.upper()} within a SELECT: use a join or a sub-query")
+    if tree.find(exp.Placeholder, exp.Parameter):
+        raise QueryRefused("a parameter, as {name:Type} or ?: write the value in its place")
+    for place in tree.find_all(exp.From, exp.Join):
+        # VALUES takes what stands behind its comma, be it a table, for one of its rows.
+        if isinstance(place.this, exp.Values):
+            refuse_function(place.this)
     for with_ in tree.find_all(exp.With):
         if with_.args.get("recursive"):
             raise QueryRefused("WITH RECURSIVE: it cannot be written out; use joins")
     _refuse_settings(tree)
     return tree
+
+
+def _place_of(error: ParseError, statement: Statement) -> str:
+    """Returns where sqlglot reads no further: the line, and the text around that place."""
+    # The copy for sqlglot is one line: its column is the position in the text.
+    end = error.errors[0].get("col") if error.errors else None
+    if not end:
+        return ": it is no SQL of ClickHouse's"
+    line = statement.text.count("\n", 0, end) + 1
+    around = statement.text[max(0, end - SHOWN_BEFORE) : end + SHOWN_BEHIND]
+    return f" in line {line}, near {' '.join(around.split())!r}"
 
 
 def _refuse_settings(tree: exp.Expr) -> None:

@@ -138,6 +138,7 @@ class UserQuery:
         self.stars: list[Star] = []
         self._given: set[str] = set()
         """Names that the user gives: aliases, and those of tables and settings."""
+        self._refuse_keywords(tree)
         self._find_sources(tree)
         self._find_sets(tree)
         self._find_stars(tree)
@@ -183,6 +184,20 @@ class UserQuery:
         column, sign, literal = (statement.tokens[first + at] for at in range(3))
         is_literal = statement.read.copy[literal.start] == "'" or literal.text.isdecimal()
         return statement.name_at(column.start) == name and sign.text == "=" and is_literal
+
+    def _refuse_keywords(self, tree: exp.Expr) -> None:
+        """Raises QueryRefused for a keyword of a clause that sqlglot reads as a name."""
+        from sqlglot import exp
+
+        statement = self.statement
+        clauses = {
+            statement.tokens[at].start: word
+            for select in statement.selects
+            for word, at in select.clauses.items()
+        }
+        for identifier in tree.find_all(exp.Identifier):
+            if word := clauses.get(identifier.meta.get("start", -1)):
+                raise QueryRefused(f"{word} is a clause or a name: quote names that are keywords")
 
     # -- common table expressions
 
@@ -398,17 +413,20 @@ class UserQuery:
     def _find_columns(self, tree: exp.Expr) -> None:
         from sqlglot import exp
 
-        seen: set[int] = set()
-        for node in tree.find_all(exp.Column):
-            if isinstance(node.this, exp.Identifier):
-                seen.add(_position(node.this))
-                self._see_column(node)
-        for identifier in tree.find_all(exp.Identifier):
-            position = identifier.meta.get("start")
-            if position is None or position in seen:
-                continue
+        columns = [
+            each for each in tree.find_all(exp.Column) if isinstance(each.this, exp.Identifier)
+        ]
+        seen = {_position(each.this) for each in columns}
+        others = {
+            at: identifier
+            for identifier in tree.find_all(exp.Identifier)
+            if (at := identifier.meta.get("start")) is not None and at not in seen
+        }
+        self._given.update(map(self.statement.name_at, others))
+        for column in columns:
+            self._see_column(column)
+        for position, identifier in others.items():
             name = self.statement.name_at(position)
-            self._given.add(name)
             self._refuse_own(name, is_new=True)
             if name.startswith("$"):
                 self._refuse_unknown(name)
@@ -434,6 +452,8 @@ class UserQuery:
         else:
             if name in COORDINATES and source is not None:
                 source.extra[name] = None
+            elif name.startswith("_") and source is not None:
+                self._refuse_physical(name, qualifier is not None, source)
             database = node.args.get("db")
             if database is not None and source is not None and not source.has_alias:
                 assert qualifier is not None
@@ -474,6 +494,19 @@ class UserQuery:
             raise QueryRefused(
                 f"{name} is a name of Sluice's own; use {', '.join(VIRTUAL_COLUMNS)}, and other "
                 "names for yours"
+            )
+
+    def _refuse_physical(self, name: str, is_qualified: bool, source: Source) -> None:
+        """Raises QueryRefused for a column of the store's own, such as _part.
+
+        It tells how a server keeps the rows, in which no two servers need agree.
+        """
+        assert source.upsert
+        is_known = name in source.upsert.columns or name in self._given
+        if not is_known and (is_qualified or not source.is_joined):
+            raise QueryRefused(
+                f"{name} is no column of {source.upsert.table}, which has those of its settings "
+                f"and {', '.join((*VIRTUAL_COLUMNS, *COORDINATES))}"
             )
 
     def _refuse_unknown(self, name: str) -> None:

@@ -207,6 +207,37 @@ def test_an_answer_comes_as_arrow(server: ClickHouseServer) -> None:
     assert list(map(str, table.schema.types)) == ["uint32", "string", "list<item: uint8>"]
 
 
+def test_times_are_instants_whatever_the_zones_of_server_and_reader(
+    needs_clickhouse: None, tmp_path: Path
+) -> None:
+    zone = "<timezone>Europe/Berlin</timezone>"
+    with ClickHouseServer(tmp_path, configuration=zone) as berlin:
+        with berlin.client() as client:
+            for statement in HISTORY.statements("default"):
+                client.execute(statement)
+        sql = (
+            "SELECT toDateTime(1540684800 + arrayJoin([0, 3600])) AS at, toUInt32(at) AS s, [at] "
+            "AS many FROM flights LIMIT 2"
+        )
+        with reader(berlin, database="default").query(sql) as answer:
+            rows = list(answer)
+        assert sorted(str(at) for at, _, _ in rows) == [
+            "2018-10-28 02:00:00+01:00",
+            "2018-10-28 02:00:00+02:00",
+        ]
+        with reader(berlin, database="default").query(sql) as answer:
+            table = answer.table().to_pylist()
+    assert {(row["at"].timestamp(), row["many"][0].timestamp()) for row in table} == {
+        (second, second) for _, second, _ in rows
+    }
+
+
+def test_an_answer_of_a_type_that_cannot_be_read_names_the_mend(server: ClickHouseServer) -> None:
+    answer = reader(server).query("SELECT sumState(delay) FROM flights")
+    with answer, pytest.raises(QueryFailed, match=r"Unknown type Aggregate.*finalizeAggregation"):
+        list(answer)
+
+
 def test_a_server_that_lacks_a_part_gets_no_queries_and_returns_by_itself(
     replicated_database: ReplicatedDatabase,
 ) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import is_dataclass
 from functools import cache
@@ -37,6 +39,17 @@ def emit(output: str, value: Any, text: Callable[[], str]) -> None:
         )
     else:
         click.echo(several_lines(text()))
+
+
+def is_printed(line: str) -> bool:
+    """Prints a line; returns False if nobody reads on, as behind `| head`."""
+    try:
+        click.echo(line)
+    except BrokenPipeError:
+        # What is left in the buffer has to go somewhere when the process ends.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return False
+    return True
 
 
 def plain_values(value: Any) -> Any:

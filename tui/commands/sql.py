@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
-import os
 import sys
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -17,7 +15,7 @@ import click
 from replicator.runtime.plain_text import one_line
 from tui.commands.exit_codes import ExitCode
 from tui.commands.options import config_option, output_option, timeout_option, usage_errors
-from tui.commands.output import say
+from tui.commands.output import is_printed, say
 from tui.commands.text import instant, table
 
 if TYPE_CHECKING:
@@ -108,18 +106,6 @@ def sql(
     return ExitCode.DONE
 
 
-def is_printed(line: str) -> bool:
-    """Prints a line; returns False if nobody reads on, as behind `| head`."""
-    try:
-        click.echo(line)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # What is left in the buffer has to go somewhere when the process ends.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return False
-    return True
-
-
 def mark_of(as_of: str | None, *, is_settled: bool, now_ms: int) -> At:
     """Returns the mark of a command line. Raises UsageError."""
     from aggregator.upsert.query_mark import SETTLED, At
@@ -181,10 +167,12 @@ def lines_of(
     if output == "table":
         yield from _pages(names, rows)
         return
+    from aggregator.upsert.answer_columns import json_value
+
     doubled = sorted({name for name in names if list(names).count(name) > 1})
     if doubled:
         raise click.UsageError(f"several columns are named {', '.join(doubled)}: use AS")
-    objects = (json.dumps(dict(zip(names, map(_plain, row), strict=True))) for row in rows)
+    objects = (json.dumps(dict(zip(names, map(json_value, row), strict=True))) for row in rows)
     yield from _json_lines(head, objects) if output == "json" else _yaml_lines(head, objects)
 
 
@@ -236,20 +224,7 @@ def _cell(value: Any) -> Any:
 
 
 def _text(value: Any) -> str:
-    plain = _plain(value)
+    from aggregator.upsert.answer_columns import json_value
+
+    plain = json_value(value)
     return plain if isinstance(plain, str) else json.dumps(plain)
-
-
-def _plain(value: Any) -> Any:
-    """Returns a value of ClickHouse as JSON has it; times, UUIDs and decimals as texts."""
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    if isinstance(value, dict):
-        return {str(key): _plain(each) for key, each in value.items()}
-    if isinstance(value, bytes):
-        return value.decode(errors="backslashreplace")
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, float):
-        return value if math.isfinite(value) else str(value)
-    return str(value)

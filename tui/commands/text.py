@@ -6,8 +6,6 @@ grep. Unprintable characters in texts from Kafka are escaped.
 
 from __future__ import annotations
 
-import io
-import sys
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -90,16 +88,15 @@ def _aligned(columns: Sequence[Column], rows: Iterable[Row]) -> str:
 
 def _grid(heads: Sequence[str], is_right: Sequence[bool], rows: Iterable[Sequence[str]]) -> str:
     # Imported here, because every start of the program would pay for it.
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from rich.cells import cell_len
 
-    found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for head, right in zip(heads, is_right, strict=True):
-        found.add_column(Text(head), justify="right" if right else "left", no_wrap=True)
-    for row in rows:
-        found.add_row(*map(Text, row))
-    text = io.StringIO()
-    # A console assumes the width of the terminal, or 80 columns, and would cut the rows.
-    Console(file=text, width=sys.maxsize, color_system=None).print(found)
-    return "\n".join(line.rstrip() for line in text.getvalue().splitlines())
+    lines = [heads, *rows]
+    widths = [max(cell_len(line[at]) for line in lines) for at in range(len(heads))]
+    text = []
+    for line in lines:
+        cells = []
+        for cell, width, right in zip(line, widths, is_right, strict=True):
+            space = " " * (width - cell_len(cell))
+            cells.append(f"{space}{cell}" if right else f"{cell}{space}")
+        text.append("  ".join(cells).rstrip())
+    return "\n".join(text)

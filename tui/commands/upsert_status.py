@@ -10,7 +10,7 @@ import click
 from tui.commands.exit_codes import ExitCode
 from tui.commands.feed_context import feed_option, feeds_option, region_option
 from tui.commands.options import config_option, output_option, timeout_option
-from tui.commands.output import emit
+from tui.commands.output import emit, is_printed
 from tui.commands.text import joined, table
 
 if TYPE_CHECKING:
@@ -117,8 +117,7 @@ def events(
     check_tables_named([feed], [table_name])
     assert isinstance(feed, ClickHouseFeed)
     found = ends_after(feed, feed.tables[table_name], since, until, segments, timeout)
-    for line in event_lines(found, output):
-        click.echo(line)
+    all(map(is_printed, event_lines(found, output)))
     return ExitCode.DONE
 
 

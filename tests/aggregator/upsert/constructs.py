@@ -117,6 +117,19 @@ CONSTRUCTS = [
         lambda s: [(r["flight"], "it's FROM flights") for r in s.flights],
     ),
     Construct(
+        "strings with $, quotes, `;`, backslashes, letters of any language",
+        "SELECT flight, '$validFrom; DROP', 'a''\\\\b\\0', 'ünï😀' AS `a$ \\` \"ü` FROM flights "
+        "WHERE `a$ \\` \"ü` != '--' AND carrier != '/*'; -- '",
+        CONDITION,
+        lambda s: [(r["flight"], "$validFrom; DROP", "a'\\b\0", "ünï😀") for r in s.flights],
+    ),
+    Construct(
+        "names that are keywords, quoted",
+        'SELECT delay AS `limit`, flight AS "from" FROM flights WHERE `limit` > 3',
+        CONDITION,
+        lambda s: [(r["delay"], r["flight"]) for r in s.flights if r["delay"] > 3],
+    ),
+    Construct(
         "WHERE with OR",
         "SELECT flight FROM flights WHERE delay < 0 OR delay > 50",
         CONDITION,
@@ -174,6 +187,12 @@ CONSTRUCTS = [
         is_ordered=True,
     ),
     Construct(
+        "WITH ROLLUP",
+        "SELECT carrier, count() FROM flights GROUP BY carrier WITH ROLLUP",
+        CONDITION,
+        lambda s: [("", len(s.flights)), *((c, n) for c, n, _ in _by_carrier(s))],
+    ),
+    Construct(
         "ARRAY JOIN",
         "SELECT flight, stop FROM flights ARRAY JOIN stops AS stop WHERE stop > 2",
         CONDITION,
@@ -226,6 +245,17 @@ CONSTRUCTS = [
         ],
     ),
     Construct(
+        "(a, b) IN (SELECT a, b ..)",
+        "SELECT flight FROM flights WHERE (carrier, flight) IN (SELECT carrier, flight FROM "
+        "flights WHERE delay > 5) AND (flight, carrier) NOT IN ((1, 'AA'), (2, 'BB'))",
+        CONDITION,
+        lambda s: [
+            (r["flight"],)
+            for r in s.flights
+            if r["delay"] > 5 and (r["flight"], r["carrier"]) not in ((1, "AA"), (2, "BB"))
+        ],
+    ),
+    Construct(
         "IN table",
         "SELECT count() FROM airports WHERE (carrier, 'AA 1', toInt32(1)) IN carriers",
         SUB_QUERY,
@@ -253,6 +283,23 @@ CONSTRUCTS = [
         lambda s: (
             [(r["carrier"],) for r in s.flights if r["delay"] > 0] + _rows(s.carriers, "carrier")
         ),
+    ),
+    Construct(
+        "SELECT in brackets",
+        "(SELECT carrier FROM flights) UNION ALL (SELECT carrier FROM carriers WHERE rank > 3)",
+        CONDITION,
+        lambda s: (
+            _rows(s.flights, "carrier") + [(c["carrier"],) for c in s.carriers if c["rank"] > 3]
+        ),
+    ),
+    Construct(
+        "GROUPING SETS",
+        "SELECT carrier, flight, count() FROM flights GROUP BY GROUPING SETS ((carrier), (flight))",
+        CONDITION,
+        lambda s: (
+            [(c, 0, n) for c, n, _ in _by_carrier(s)] + [("", r["flight"], 1) for r in s.flights]
+        ),
+        old=False,
     ),
     Construct(
         "UNION DISTINCT",
@@ -463,7 +510,7 @@ CONSTRUCTS = [
     ),
     Construct(
         "SETTINGS",
-        "SELECT count() FROM flights SETTINGS max_threads = 1",
+        "SELECT count() FROM flights SETTINGS max_threads = 1, max_execution_time = 60",
         CONDITION,
         lambda s: [(len(s.flights),)],
     ),
@@ -510,6 +557,21 @@ REFUSED = {
     "SELECT flight FROM flights WHERE globalIn(carrier, carriers)": "globalIn(..) of a table",
     "SELECT flight FROM (flights)": "flights in a place of its own kind",
     "FROM flights SELECT flight": "FROM .. is no SELECT",
+    "SHOW TABLES": "SHOW .. is no SELECT",
+    "EXISTS TABLE flights": "EXISTS .. is no SELECT",
+    "CREATE TABLE x ENGINE = Memory AS SELECT * FROM flights": "CREATE .. is no SELECT",
+    "INSERT INTO x SELECT flight FROM flights": "INSERT .. is no SELECT",
+    "SELECT * FROM VALUES('a UInt8', 1), flights": "the table function values",
+    "SELECT 1 FROM flights WHERE 1 IN (SELECT a FROM mysql('h', 'd', 't', 'u', 'p'))": "mysql",
+    "SELECT _part FROM flights": "_part is no column of flights, which has those of its settings",
+    "SELECT f._table FROM flights f ANY LEFT JOIN carriers USING carrier": "_table is no column",
+    "SELECT flight FROM flights WHERE flight = {x:UInt32}": "a parameter",
+    "SELECT flight FROM flights WHERE flight = ?": "a parameter",
+    "SELECT delay AS limit FROM flights WHERE limit > 3": "LIMIT is a clause or a name: quote",
+    "SELECT flight FROM flights WHERE window OR 1": "WINDOW is a clause or a name: quote",
+    "SELECT flight\nFROM flights\nWHERE delay MOD 3": "in line 3, near '",
+    "\ufeffSELECT flight FROM flights": "the sign '\\ufeff' in line 1 is none of ClickHouse's",
+    "SELECT '\udcff' FROM flights": "the query is no text of UTF-8",
     "SELECT 'open FROM flights": "a string that begins in line 1 does not end",
     "SELECT\n`open FROM flights": "a quoted name that begins in line 2 does not end",
     "SELECT 1 /* FROM flights": "a comment that begins in line 1 does not end",

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -78,6 +80,20 @@ def test_rows_are_printed_as_they_come(output: str) -> None:
     for _ in range(5):
         next(lines)
     assert taken <= 5000
+
+
+def test_a_reader_of_the_output_that_goes_away_is_no_error() -> None:
+    """`sluice sql .. | head -1` ends with 0."""
+    program = (
+        "import sys; from tui.commands.output import is_printed; "
+        "sys.stdin.read(); sys.exit(is_printed('a row'))"
+    )
+    command = [sys.executable, "-c", program]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+        assert process.stdin and process.stdout
+        process.stdout.close()
+        process.stdin.close()
+        assert process.wait() == 0
 
 
 def test_columns_of_one_name_are_refused_where_one_would_hide_the_other() -> None:
