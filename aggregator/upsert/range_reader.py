@@ -20,7 +20,7 @@ from aiokafka.errors import KafkaError
 from aggregator.formats.record_fields import split
 from aggregator.formats.record_slice import RecordSlice
 from aggregator.upsert.row_facts import LaneRecords
-from aggregator.upsert.tick import Lane, Stop, Tick
+from aggregator.upsert.tick import Lane, LaneRange, Stop, Tick
 from replicator.batches.batch import BrokenBatch
 from replicator.batches.committed_records import committed_records
 from replicator.kafka.client.brokers import Unreachable
@@ -143,31 +143,31 @@ def with_gap(tick: Tick, lost: LostRange) -> Tick:
     """Returns a tick with a loss among its gaps; the tick itself if it is among them, or concerns
     none of its ranges.
 
-    The range is as wide as the kind allows, since tasks find parts of it: a log's start never goes
-    back, a log that was cut has none of the records behind the cut, and of a topic that is gone
-    nothing can be read.
+    A task finds the part of it that its block has. The range is as wide as the kind allows, so that
+    all blocks of a lane have one loss: a log's start never goes back, a log that was cut has none
+    of the records behind the cut, and of a topic that is gone nothing can be read.
     """
     for number, (lane, taken) in enumerate(zip(tick.lanes, tick.ranges, strict=True)):
-        is_lane = (lane.cluster, lane.topic, lane.partition) == lost[:3]
-        is_cut = lost.loss.kind is LossKind.SOURCE_TRUNCATED
-        begin = max(lost.loss.begin, taken.begin) if is_cut else lost.loss.begin
-        if not is_lane or not taken.begin <= begin < taken.end:
+        begin, end = _range_of(lost.loss, taken)
+        if (lane.cluster, lane.topic, lane.partition) != lost[:3] or begin >= end:
             continue
-        is_from_begin = lost.loss.kind in (
-            LossKind.RETENTION_PASSED,
-            LossKind.SOURCE_DELETED,
-            LossKind.SOURCE_RECREATED,
-        )
-        begin = taken.begin if is_from_begin else begin
-        end = taken.end if lost.loss.end is None else min(lost.loss.end, taken.end)
-        if is_cut or lost.loss.kind in (LossKind.SOURCE_DELETED, LossKind.SOURCE_RECREATED):
-            end = taken.end
         found = Stop(number, replace(lost.loss, begin=begin, end=end))
         others = [each for each in tick.gaps if each.is_accepted or each.lane != number]
         if found._replace(is_accepted=True) in others:
             return tick
         return replace(tick, gaps=(*others, found))
     return tick
+
+
+def _range_of(loss: Loss, taken: LaneRange) -> tuple[int, int]:
+    """Returns the part of a range that is lost; begin >= end if none is."""
+    gone = LossKind.SOURCE_DELETED, LossKind.SOURCE_RECREATED
+    is_from_begin = loss.kind in (LossKind.RETENTION_PASSED, *gone)
+    is_to_end = loss.kind in (LossKind.SOURCE_TRUNCATED, *gone) or loss.end is None
+    if loss.begin >= taken.end or (loss.end is not None and loss.end <= taken.begin):
+        return 0, 0
+    begin = taken.begin if is_from_begin else max(loss.begin, taken.begin)
+    return begin, taken.end if is_to_end or loss.end is None else min(loss.end, taken.end)
 
 
 @dataclass(eq=False)
@@ -255,7 +255,7 @@ class _Reading:
         """Takes in an answer without any record: the log has none up to its end."""
         end = self.span.end
         if stable_offset < end:
-            self.doubt = Loss(LossKind.SOURCE_TRUNCATED, max(stable_offset, self.position), end)
+            self.doubt = Loss(LossKind.SOURCE_TRUNCATED, max(stable_offset, 0), end)
             return False
         self.empty += self.is_alone
         self.is_alone = True
@@ -405,7 +405,7 @@ class RangeReader:
                 # A log's start never goes back.
                 raise RangeLost(span.lane, Loss(LossKind.RETENTION_PASSED, position, start))
             if end < span.end:
-                begin = min(position, end, await self._epoch_end(cluster, span))
+                begin = min(end, await self._epoch_end(cluster, span))
                 reading.doubt = Loss(LossKind.SOURCE_TRUNCATED, begin, span.end)
 
     def _look_at_topics(self, wanted: Sequence[_Reading]) -> None:

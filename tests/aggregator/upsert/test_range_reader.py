@@ -176,6 +176,19 @@ async def test_a_log_that_has_grown_less_than_it_was_cut_is_named_from_the_cut_o
     assert (raised.value.loss.begin, raised.value.loss.end) == (3, 9)
 
 
+@pytest.mark.parametrize("end", [12, 5], ids=["within the tick", "before the tick"])
+async def test_each_block_of_a_tick_finds_the_same_loss_of_a_log_that_was_cut(end):
+    """So that an operator has to accept one."""
+    tick = tick_of((10, 20))
+    gaps = set()
+    for first, last in ((0, 4), (4, 8), (8, 10)):
+        with pytest.raises(RangeLost) as raised:
+            await read(spans_of(tick, first, last), brokers(orders0=Log.of(stable=end)))
+        gaps.add(with_gap(tick, lost_range(str(raised.value))).gaps)
+    ((gap,),) = gaps
+    assert (gap.loss.begin, gap.loss.end) == (max(end, 10), 20)
+
+
 async def test_a_topic_that_was_made_again_or_deleted_is_a_loss():
     cluster = brokers()
     cluster.names = {"orders": UUID(int=9)}
@@ -221,6 +234,7 @@ def lost(kind, begin, end, partition=0) -> LostRange:
         (lost(LossKind.SOURCE_TRUNCATED, 14, 16), (14, 20)),
         (lost(LossKind.SOURCE_TRUNCATED, 3, 16), (10, 20)),
         (lost(LossKind.SOURCE_CORRUPT, 14, None), (14, 20)),
+        (lost(LossKind.SOURCE_CORRUPT, 8, 12), (10, 12)),
     ],
 )
 def test_a_loss_within_a_tick_is_named_as_wide_as_its_kind_allows(found, gap):
@@ -231,6 +245,7 @@ def test_a_loss_within_a_tick_is_named_as_wide_as_its_kind_allows(found, gap):
 def test_a_loss_of_another_tick_changes_nothing():
     tick = tick_of((10, 20), (0, 5))
     assert with_gap(tick, lost(LossKind.RETENTION_PASSED, 20, 30)) == tick
+    assert with_gap(tick, lost(LossKind.SOURCE_TRUNCATED, 5, 10)) == tick
     assert with_gap(tick, lost(LossKind.RETENTION_PASSED, 14, 17, partition=7)) == tick
 
 
