@@ -29,7 +29,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from py4j.protocol import Py4JError
 from pyspark import SparkContext, TaskContext
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import PySparkException, StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.udf import UserDefinedFunction
 from pyspark.util import PythonEvalType
@@ -110,6 +110,7 @@ LOST_STATE = re.compile(
     r"|Incomplete log file|atch \d+ doesn't exist"
 )
 """Errors of Spark about the state of a checkpoint."""
+NO_SPACE = "No space left on device"
 COMMIT_LOOK_SECONDS = 0.02
 
 
@@ -219,6 +220,11 @@ class KeyCoordinator:
         except (StreamingQueryException, Py4JError) as error:
             cause = self._error or error
             reason = f"{self._table}: {reason_of(cause)}"
+            if NO_SPACE in reason:
+                reason += (
+                    f": make space for {self._checkpoint.folder} (aggregator.upsert_dir), or for "
+                    "Spark's local folders; the table goes on by itself then"
+                )
             if is_state_lost(cause):
                 self._checkpoint.give_up()
                 raise StateLost(reason) from cause
@@ -405,7 +411,7 @@ def tick_result(
 def reason_of(error: BaseException) -> str:
     """Returns why a query has ended, in one line: of an error in a Python process of Spark, what
     that one raised."""
-    if isinstance(error, StreamingQueryException | Py4JError):
+    if isinstance(error, PySparkException | Py4JError):
         lines = [line.strip() for line in str(error).splitlines() if line.strip()]
         raised = [line for line in lines if line.split(":")[0].endswith(("Error", "Exception"))]
         own = [line for line in lines if line.startswith(("aggregator.", "replicator."))]
@@ -415,7 +421,7 @@ def reason_of(error: BaseException) -> str:
 
 def is_state_lost(error: BaseException) -> bool:
     """Returns True for a query whose state, or whose log of batches, cannot be loaded."""
-    is_of_spark = isinstance(error, StreamingQueryException | Py4JError)
+    is_of_spark = isinstance(error, PySparkException | Py4JError)
     return is_of_spark and LOST_STATE.search(str(error)) is not None
 
 

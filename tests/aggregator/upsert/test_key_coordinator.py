@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from py4j.protocol import Py4JError
+from pyspark.errors import PythonException
 
 from aggregator.upsert.column_fold import from_bytes, pack
 from aggregator.upsert.facts import FACTS, KEY_BYTES, LaneNote, note_batch
@@ -169,7 +170,8 @@ def test_the_reason_of_a_query_that_ended_is_one_line():
         ("    at org.apache.spark.Something", "[STREAM_FAILED] Query [id = 1] ended"),
     ],
 )
-def test_the_reason_is_the_error_that_a_python_process_of_spark_raised(raised, reason):
+@pytest.mark.parametrize("kind", [Py4JError, PythonException])
+def test_the_reason_is_the_error_that_a_python_process_of_spark_raised(raised, reason, kind):
     text = f"""[STREAM_FAILED] Query [id = 1] ended
     Traceback (most recent call last):
       File "worker.py", line 1, in main
@@ -177,4 +179,4 @@ def test_the_reason_is_the_error_that_a_python_process_of_spark_raised(raised, r
 
     at org.apache.spark.api.python.BasePythonRunner
     """
-    assert reason_of(Py4JError(text)) == (reason or raised.strip())
+    assert reason_of(kind(text)) == (reason or raised.strip())
