@@ -5,6 +5,7 @@ fit is left alone, and a bootstrap begins a new folder. Each folder says whose i
 own logs in it say which tick it holds.
 
     <upsert_dir>/<feed>.<table>/<run>/sluice.json    whose it is
+                                      sluice.lock    locked by the process that continues it
                                       offsets/<n>    the tick of batch n, written before it
                                       commits/<n>    batch n is in the state
                                       state/         keys and versions
@@ -13,28 +14,37 @@ own logs in it say which tick it holds.
 
 from __future__ import annotations
 
+import fcntl
 import json
 import logging
+import os
 import shutil
+import socket
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from aggregator.upsert.recovery import Recovery, StateAction, TickAction, TickName
 from aggregator.upsert.tick_source import BOOTSTRAP, GENERATION, TICK
-from replicator.runtime.private_files import private_folder, write_private
+from replicator.runtime.private_files import FILE_MODE, private_folder, write_private
 
 log = logging.getLogger(__name__)
 
 IDENTITY = "sluice.json"
 KEYS = "keys.json"
+LOCK = "sluice.lock"
 FORM = 1
 """Version of what the state holds for a key. Another one is another checkpoint's."""
 
 
 class CheckpointUnreadable(Exception):
     """A checkpoint that this version cannot continue. The state is read from the store anew."""
+
+
+class CheckpointHeld(CheckpointUnreadable):
+    """Another process continues a checkpoint: one that has lost the table, and has not ended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +86,26 @@ class Checkpoint:
         private_folder(self.folder)
         content = json.dumps(asdict(identity)).encode()
         write_private(self.folder / IDENTITY, content, is_on_disk=True)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Holds the checkpoint for this process inside of the `with` block. The end of the process
+        ends it too, whatever ends that.
+
+        Raises CheckpointHeld, OSError.
+        """
+        file = os.open(self.folder / LOCK, os.O_RDWR | os.O_CREAT, FILE_MODE)
+        try:
+            try:
+                fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                holder = os.pread(file, 1000, 0).decode(errors="replace") or "unknown"
+                raise CheckpointHeld(f"{self.folder} is held by {holder}") from None
+            os.ftruncate(file, 0)
+            os.pwrite(file, f"process {os.getpid()} of {socket.gethostname()}".encode(), 0)
+            yield
+        finally:
+            os.close(file)
 
     def begun_ms(self) -> int:
         """Returns the Unix time at which the folder was made. Raises OSError."""
@@ -230,6 +260,7 @@ def checkpoint_for(
     if newest is not None and decided.state is not StateAction.BOOTSTRAP and not lacks_tick:
         return ChosenCheckpoint(newest, is_new=False)
     following = checkpoints.following()
-    following.begin(identity)
+    # First, as they may be what the disk is full of.
     checkpoints.remove_before(following)
+    following.begin(identity)
     return ChosenCheckpoint(following, is_new=True)

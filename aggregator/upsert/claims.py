@@ -22,8 +22,8 @@ from aggregator.tables.native_block import NativeBlock
 from aggregator.tables.table_schema import Column, TableSchema
 from aggregator.upsert.repeatable_insert import RepeatableInserts
 from aggregator.upsert.row_ends import encoded, ends_blocks
-from aggregator.upsert.table_names import ticks_table, updates_table
-from aggregator.upsert.tick import TICK_MAX
+from aggregator.upsert.table_names import ROW_ID, rows_table, ticks_table, updates_table
+from aggregator.upsert.tick import ROW_BITS, TICK_MAX
 from aggregator.upsert.upsert_schema import PUBLISHED, TICKS_COLUMNS
 from aggregator.upsert.visibility import settled_at
 
@@ -39,6 +39,10 @@ AND tick >= (SELECT max(tick) FROM {table} WHERE what = %(what)s AND generation 
 {by_time}) {by_time}"""
 """Condition on the newest row: of all others, only the number of the tick is read."""
 BY_TIME = "AND time_ms <= %(time_ms)s"
+NEWEST_STORED = (
+    f"SELECT bitShiftRight((SELECT max({ROW_ID}) FROM {{rows}}), {ROW_BITS}), "
+    "(SELECT max(tick) FROM {ends})"
+)
 CONSISTENT = {"select_sequential_consistency": 1}
 
 
@@ -193,6 +197,22 @@ class TickTable:
         """
         rows = self.first_answer(lambda it: self._rows(it, what, is_newest=True, time_ms=time_ms))
         return rows[0] if rows else None
+
+    def newest_stored(self) -> int:
+        """Returns the newest tick of which a server that answers has rows or ends; 0 if none has
+        any. Reads a column of all rows. Raises NotStored if no server answers."""
+        rows, ends = (
+            quoted(self._store.database, name(self._table)) for name in (rows_table, updates_table)
+        )
+        query = NEWEST_STORED.format(rows=rows, ends=ends)
+        found = [0]
+
+        def look(it: Connected) -> None:
+            [newest] = it.client.execute(query)
+            found.extend(newest)
+
+        self.first_answer(look)
+        return max(found)
 
     def claims(self, first: int, last: int) -> list[TickRow]:
         """Returns the claims of ticks first..last. Raises NotStored, ClaimsMissing.

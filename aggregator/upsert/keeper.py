@@ -18,7 +18,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -27,6 +27,7 @@ from aggregator.loader.produced import Produced
 from aggregator.upsert.bootstrap import BootstrapPlan
 from aggregator.upsert.checkpoint import (
     Checkpoint,
+    CheckpointHeld,
     Checkpoints,
     Identity,
     checkpoint_for,
@@ -36,7 +37,7 @@ from aggregator.upsert.claims import TickRow, TickTable, What
 from aggregator.upsert.cluster_logs import ClusterLogs
 from aggregator.upsert.fact_reader import UpsertFactReader
 from aggregator.upsert.facts import LaneNote
-from aggregator.upsert.keeper_report import after_claim, with_look
+from aggregator.upsert.keeper_report import after_claim, stopped_lanes, with_look
 from aggregator.upsert.key_coordinator import TickResult
 from aggregator.upsert.range_reader import LostRange, lost_range, with_gap
 from aggregator.upsert.recovery import Found, StateAction, TickAction, TickName, recovery
@@ -74,6 +75,10 @@ IDLE_SECONDS = 5.0
 """Longest wait for something new in the logs, before they are looked at all the same."""
 STOP_SECONDS = 5.0
 """Longest wait for the batch of a query that ends."""
+HOLDER_SECONDS = 3 * STOP_SECONDS
+"""Longest wait for a process that holds the checkpoint: it has lost the table, and is about to end.
+Behind it the state is read from the store, as another one may stand still for long."""
+HOLDER_LOOK_SECONDS = 0.2
 CALM_SECONDS = 60.0
 """Time without a failure after which the pause is the shortest again."""
 
@@ -227,43 +232,65 @@ class TableKeeper:
         claim = await run_in_thread(ticks.newest, What.CLAIM)
         claimed = claim.tick if claim else 0
         identity = Identity(parts.feed, parts.table.name, generation, parts.table.state_partitions)
-        state = await run_in_thread(held_by, parts.checkpoints.newest(), identity)
-        found = Found(
-            ledger=TickName(generation, cut_last.number) if cut_last else None,
-            claimed=TickName(generation, claimed),
-            checkpoint=state,
-        )
-        decided = recovery(found)
-        if self._is_rotating:
-            decided = replace(decided, state=StateAction.BOOTSTRAP)
-        log.info(
-            "event=upsert-begins feed=%s table=%s generation=%d cut=%d claimed=%d state=%s: %s",
-            parts.feed,
-            parts.table.name,
-            generation,
-            cut_last.number if cut_last else 0,
-            claimed,
-            decided.state,
-            decided.reason,
-        )
-        if decided.action is TickAction.STOP:
-            raise ContradictoryProgress(decided.reason)
-        if cut_last and decided.action is TickAction.REDO:
-            cut_last = await self._with_gaps(holder, cut_last)
-        rotate = parts.orders.due(RotateTable, parts.order_log(), time.time_ns() // 1_000_000)
-        checkpoint = await run_in_thread(checkpoint_for, parts.checkpoints, identity, decided)
-        self._is_rotating = False
-        if rotate is not None and checkpoint.is_new:
-            # The state is read anew after the order was heard, for whatever reason.
-            parts.orders.done(rotate)
-        facts = parts.facts
-        if claim and cut_last and checkpoint.is_new:
-            plan = await run_in_thread(parts.planned, claim, cut_last.lanes)
-            facts = replace(facts, plan=plan)
-        parts.posting.write_reader(facts)
-        posting = TickPosting(generation, claimed, claimed, (cut_last,) if cut_last else ())
-        run = KeeperRun(self, holder, ticks, posting, claim)
-        await run.keep(checkpoint.checkpoint)
+        # A tick that is to be done again may have rows.
+        has_redo = cut_last is not None and cut_last.number > claimed
+        with ExitStack() as holding:
+            newest = await self._held(holding)
+            found = Found(
+                ledger=TickName(generation, cut_last.number) if cut_last else None,
+                claimed=TickName(generation, claimed),
+                checkpoint=await run_in_thread(held_by, newest, identity),
+                stored=0 if has_redo else await run_in_thread(ticks.newest_stored),
+            )
+            decided = recovery(found)
+            if self._is_rotating:
+                decided = replace(decided, state=StateAction.BOOTSTRAP)
+            log.info(
+                "event=upsert-begins feed=%s table=%s generation=%d cut=%d claimed=%d state=%s: %s",
+                parts.feed,
+                parts.table.name,
+                generation,
+                cut_last.number if cut_last else 0,
+                claimed,
+                decided.state,
+                decided.reason,
+            )
+            if decided.action is TickAction.STOP:
+                raise ContradictoryProgress(decided.reason)
+            if cut_last and decided.action is TickAction.REDO:
+                cut_last = await self._with_gaps(holder, cut_last)
+            rotate = parts.orders.due(RotateTable, parts.order_log(), time.time_ns() // 1_000_000)
+            chosen = await run_in_thread(checkpoint_for, parts.checkpoints, identity, decided)
+            self._is_rotating = False
+            facts = parts.facts
+            if chosen.is_new:
+                holding.enter_context(chosen.checkpoint.held())
+                if rotate is not None:
+                    # The state is read anew after the order was heard, for whatever reason.
+                    parts.orders.done(rotate)
+                if claim and cut_last:
+                    plan = await run_in_thread(parts.planned, claim, cut_last.lanes)
+                    facts = replace(facts, plan=plan)
+            parts.posting.write_reader(facts)
+            posting = TickPosting(generation, claimed, claimed, (cut_last,) if cut_last else ())
+            run = KeeperRun(self, holder, ticks, posting, claim)
+            await run.keep(chosen.checkpoint)
+
+    async def _held(self, holding: ExitStack) -> Checkpoint | None:
+        """Returns the newest checkpoint, held for this process; None if there is none, or another
+        process does not let go of it."""
+        newest = self.parts.checkpoints.newest()
+        give_up_at = time.monotonic() + HOLDER_SECONDS
+        while newest is not None:
+            try:
+                holding.enter_context(newest.held())
+                break
+            except CheckpointHeld as error:
+                if time.monotonic() > give_up_at:
+                    log.warning("event=upsert-checkpoint-left %s", error)
+                    return None
+            await asyncio.sleep(HOLDER_LOOK_SECONDS)
+        return newest
 
     async def _with_gaps(self, holder: FencedCommitter, tick: Tick) -> Tick:
         """Returns a tick that is to be done again, with what its last attempt found to be lost and
@@ -276,13 +303,14 @@ class TableKeeper:
         if found != tick:
             await parts.tick_store.commit(holder, found)
         self._lost = None
-        left = {each.lane: each.loss for each in found.gaps if not each.is_accepted}
         command = f"sluice upsert accept-loss --feed {parts.feed} --table {parts.table.name}"
-        where = (
-            f"within tick {found.number}, which was cut: the table stands still until `{command}`"
-        )
-        self.tell_losses({found.lanes[lane]: f"{it}, {where}" for lane, it in left.items()})
+        self.tell_lost(stopped_lanes(found, command))
         return found
+
+    def tell_lost(self, losses: Mapping[Lane, str]) -> None:
+        """Tells of the lanes that take nothing."""
+        self.report = replace(self.report, stopped_lanes=len(losses))
+        self.tell_losses(losses)
 
 
 def with_acceptance(gaps: Sequence[Stop], accepted: Mapping[int, Loss]) -> list[Stop]:
@@ -478,8 +506,7 @@ class KeeperRun:
             is_refresh_due=is_refresh_due and bool(self.posting.ticks),
         )
         lanes = found.tick.lanes if found.tick else before.lanes
-        self.keeper.report = replace(self.keeper.report, stopped_lanes=len(found.losses))
-        self.keeper.tell_losses({lanes[at]: str(loss) for at, loss in found.losses.items()})
+        self.keeper.tell_lost({lanes[at]: str(loss) for at, loss in found.losses.items()})
         return found.tick
 
     async def _post(self, tick: Tick) -> None:

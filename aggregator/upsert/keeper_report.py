@@ -1,4 +1,5 @@
-"""Keeper report: figures of an upsert table after a claim, and after a look at the servers."""
+"""Keeper report: figures of an upsert table after a claim, and after a look at the servers; and the
+lanes that take nothing."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ import pyarrow.compute as pc
 from aggregator.upsert.claims import TickRow
 from aggregator.upsert.key_coordinator import TickResult
 from aggregator.upsert.settle_schedule import ServerLook
-from aggregator.upsert.tick import Tick
+from aggregator.upsert.tick import Lane, Tick
 from aggregator.upsert.upsert_metrics import ServerFigures, UpsertReport
 from aggregator.upsert.version import EndKind
 
@@ -33,6 +34,19 @@ def after_claim(
         letters=report.letters + claim.letters,
         events={kind: report.events.get(kind, 0) + kinds.get(str(kind), 0) for kind in EndKind},
     )
+
+
+def stopped_lanes(tick: Tick, command: str) -> dict[Lane, str]:
+    """Returns the lanes that take nothing until a loss is accepted, with the reasons, as of a tick
+    that is to be done again. The reason of one that was stopped before is the same as before.
+
+    Args:
+        command: accepts losses.
+    """
+    where = f"within tick {tick.number}, which was cut: the table stands still until `{command}`"
+    stops = {each.lane: str(each.loss) for each in tick.stops if not each.is_accepted}
+    gaps = {each.lane: f"{each.loss}, {where}" for each in tick.gaps if not each.is_accepted}
+    return {tick.lanes[lane]: why for lane, why in (stops | gaps).items()}
 
 
 def with_look(

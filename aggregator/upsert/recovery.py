@@ -26,8 +26,6 @@ class TickAction(StrEnum):
     """Cut the tick behind the newest claimed one."""
     REDO = "redo"
     """Do the tick of the ledger: what is stored of it is recognized."""
-    FOLLOW = "follow"
-    """Another coordinator has the table's id: do nothing."""
     STOP = "stop"
     """Ledger, store or checkpoint contradict each other: an operator has to decide."""
 
@@ -52,14 +50,12 @@ class Found:
         checkpoint: the tick that Spark committed last; None if there is no checkpoint, or one that
             cannot be read. A bootstrap at tick 0 commits number 0.
         stored: number of the newest tick that has rows or ends in the store; 0: none.
-        is_fenced: another coordinator opened the id meanwhile.
     """
 
     ledger: TickName | None
     claimed: TickName
     checkpoint: TickName | None = None
     stored: int = 0
-    is_fenced: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +81,6 @@ def recovery(found: Found) -> Recovery:
     store (decision 0100).
     """
     claimed = found.claimed.number
-    if found.is_fenced:
-        return Recovery(TickAction.FOLLOW, claimed, None, "another coordinator has the table's id")
     contradiction = _contradiction(found)
     if contradiction:
         return Recovery(TickAction.STOP, claimed, None, contradiction)

@@ -27,7 +27,7 @@ from aggregator.upsert.settling import Settled, Settler, settle_plan, update_sta
 from aggregator.upsert.table_creation import create_tables
 from aggregator.upsert.tick import OPEN, ROW_BITS, Lane
 from aggregator.upsert.tick_clock import ClockDiffers, TickClock
-from aggregator.upsert.version import RowEnd, Version
+from aggregator.upsert.version import EndKind, RowEnd, Version
 from deploy.lab.wait import until
 from replicator.config.upsert_table import UpsertTable
 from tests.live import clickhouse_codes as codes
@@ -363,6 +363,23 @@ def test_ends_and_claims_that_are_sent_again_to_another_server_are_there_once(ke
             read_ends(client, kept.database.name, "accounts", after=0, up_to=2, lanes=[1])
         )
     assert [claim.events for claim in kept.ticks.claims(1, 2)] == [0, 2]
+
+
+def test_rows_and_ends_of_a_tick_that_is_not_claimed_are_known_if_one_server_has_them(kept):
+    assert kept.ticks.newest_stored() == 0
+    kept.add_tick([(1, 1, False)])
+    assert kept.ticks.newest_stored() == 1
+    for replica in (0, 1):
+        kept.database.order(replica, "SYSTEM STOP FETCHES accounts__rows")
+    row = (2, 3 << ROW_BITS, "west aggregate", "accounts", 0, 1, 0)
+    row += (3 << ROW_BITS, OPEN, 0, "k" * 16, 1, BEGIN_S)
+    assert kept.database.insert(2, "accounts__rows", [row]) == codes.ACKED
+    assert kept.ticks.newest_stored() == 3
+    end = RowEnd(1 << ROW_BITS, 4, 4 << ROW_BITS, EndKind.SUPERSEDED, 0, 0, bytes(16))
+    kept.ticks.insert_ends(4, ends_table([end]), is_repeat=False)
+    assert kept.ticks.newest_stored() == 4
+    for replica in (0, 1):
+        kept.database.order(replica, "SYSTEM START FETCHES accounts__rows")
 
 
 def test_a_server_that_is_killed_or_hangs_holds_nothing_up_and_is_settled_once_it_is_back(

@@ -1,6 +1,9 @@
 """Checkpoint: whose it is, and which tick it holds, or that it cannot be continued."""
 
 import json
+import signal
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,6 +11,7 @@ import pytest
 
 from aggregator.upsert.checkpoint import (
     Checkpoint,
+    CheckpointHeld,
     Checkpoints,
     CheckpointUnreadable,
     Committed,
@@ -142,3 +146,39 @@ def test_a_checkpoint_of_another_table_holds_nothing(tmp_path):
     assert held_by(checkpoint, replace(OWN, table="others")) is None
     assert held_by(checkpoint, OWN) is None, "no batch is committed yet"
     assert held_by(None, OWN) is None
+
+
+HOLDER = """
+import sys
+from pathlib import Path
+from aggregator.upsert.checkpoint import Checkpoint
+
+with Checkpoint(Path(sys.argv[1])).held():
+    print("held", flush=True)
+    sys.stdin.read()
+"""
+
+
+def test_a_checkpoint_is_held_by_one_process_until_that_ends_whatever_ends_it(tmp_path):
+    checkpoint = Checkpoint(tmp_path / "1")
+    checkpoint.begin(OWN)
+    command = [sys.executable, "-c", HOLDER, str(checkpoint.folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as other:
+        assert other.stdout.readline() == b"held\n"
+        held = pytest.raises(CheckpointHeld, match=f"1 is held by process {other.pid} of ")
+        with held, checkpoint.held():
+            pass
+        other.send_signal(signal.SIGKILL)
+        other.wait()
+        with checkpoint.held():
+            pass
+
+
+def test_checkpoints_of_before_make_room_for_a_new_one(tmp_path):
+    """They may be what a disk is full of, on which nothing can be begun."""
+    checkpoints = Checkpoints(tmp_path)
+    first = checkpoint_for(checkpoints, OWN, decided(StateAction.BOOTSTRAP)).checkpoint
+    tmp_path.chmod(0o777)
+    with pytest.raises(OSError, match="others may write"):
+        checkpoint_for(checkpoints, OWN, decided(StateAction.BOOTSTRAP))
+    assert not first.folder.exists()

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from uuid import UUID
 
 from aggregator.upsert.claims import TickRow, What
-from aggregator.upsert.keeper_report import after_claim, with_look
+from aggregator.upsert.keeper_report import after_claim, stopped_lanes, with_look
 from aggregator.upsert.key_coordinator import TickResult
 from aggregator.upsert.mark import TableMark
 from aggregator.upsert.row_ends import ends_table
 from aggregator.upsert.settle_schedule import ServerLook
-from aggregator.upsert.tick import Lane, LaneRange, Tick
+from aggregator.upsert.tick import Lane, LaneRange, Stop, Tick
 from aggregator.upsert.upsert_metrics import ServerFigures, UpsertReport
 from aggregator.upsert.version import EndKind, RowEnd
+from replicator.kafka.client.loss import Loss, LossKind
 
 NONE = UpsertReport(feed="f", table="t")
 TICK = Tick(1, 3, 9_000, (Lane("c", "t", UUID(int=1), 0),), (LaneRange(5, 9),))
@@ -55,3 +57,22 @@ def test_unsettled_events_are_known_once_all_their_ticks_were_claimed_here() -> 
     assert with_look(report, ServerLook(MARK, CLAIM, SETTLED), events).unsettled_events == 7
     assert events == {3: 7}
     assert with_look(report, ServerLook(MARK, CLAIM, None), events).unsettled_events is None
+
+
+def test_a_lane_that_was_stopped_before_stays_so_while_its_tick_is_done_again() -> None:
+    lanes = tuple(Lane("c", "t", UUID(int=1), partition) for partition in range(4))
+    stop, gap = (Loss(LossKind.RETENTION_PASSED, begin, 9) for begin in (4, 5))
+    tick = replace(
+        TICK,
+        lanes=lanes,
+        ranges=TICK.ranges * 4,
+        stops=(Stop(0, stop), Stop(1, stop, is_accepted=True)),
+        gaps=(Stop(2, gap), Stop(3, gap, is_accepted=True)),
+    )
+    told = stopped_lanes(tick, "sluice upsert accept-loss")
+    assert told.keys() == {lanes[0], lanes[2]}
+    # A cut tells the same of it, so that it is not told anew.
+    assert told[lanes[0]] == str(stop)
+    assert told[lanes[2]].endswith(
+        "within tick 3, which was cut: the table stands still until `sluice upsert accept-loss`"
+    )

@@ -8,7 +8,7 @@ import pytest
 
 from aggregator.upsert.recovery import Found, StateAction, TickAction, TickName, recovery
 
-CUT, REDO, FOLLOW, STOP = TickAction.CUT, TickAction.REDO, TickAction.FOLLOW, TickAction.STOP
+CUT, REDO, STOP = TickAction.CUT, TickAction.REDO, TickAction.STOP
 KEEP, FOLD_AGAIN, BOOTSTRAP = StateAction.KEEP, StateAction.FOLD_AGAIN, StateAction.BOOTSTRAP
 
 
@@ -64,10 +64,6 @@ def test_a_ledger_of_another_generation_than_the_store_stops():
     found = Found(ledger=TickName(1, 7), claimed=TickName(2, 7))
     assert recovery(found).action is STOP
     assert "generation 1" in recovery(found).reason and "of 2" in recovery(found).reason
-
-
-def test_who_is_fenced_does_nothing_whatever_is_found():
-    assert decided(9, 7, 8, is_fenced=True) == (FOLLOW, 7, None)
 
 
 @pytest.mark.parametrize(("ledger", "claimed"), [(7, 7), (8, 7), (None, 0)])

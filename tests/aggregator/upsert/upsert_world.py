@@ -407,6 +407,8 @@ def coordinator(world: World) -> Steps:
 
 def _coordinated(world: World, epoch: int) -> Steps:
     rules = world.rules
+    if epoch != world.epoch:
+        raise Fenced  # by TickStore.read_as_holder
     intent = world.intent()
     plan = rules.recovery(
         Found(
@@ -414,12 +416,9 @@ def _coordinated(world: World, epoch: int) -> Steps:
             claimed=TickName(GENERATION, world.store.claimed),
             checkpoint=world.checkpoint[0] if world.checkpoint else None,
             stored=world.store.newest_stored,
-            is_fenced=epoch != world.epoch,
         )
     )
     assert plan.action is not TickAction.STOP, plan.reason
-    if plan.action is TickAction.FOLLOW:
-        return
     states: States = {}
     if plan.state is StateAction.BOOTSTRAP:
         states = yield from _bootstrapped(world)

@@ -22,7 +22,7 @@ from aggregator.upsert import (
     tick_clock,
 )
 from aggregator.upsert.table_names import DELETED, KEY, ORDER, ROW_ID, TIME, UNTIL
-from aggregator.upsert.tick import OPEN
+from aggregator.upsert.tick import OPEN, ROW_BITS
 from aggregator.upsert.upsert_schema import PUBLISHED, ROWS_PARTITION, TICKS_COLUMNS
 from aggregator.upsert.visibility import DAY_S, day_of
 from tests.world.sinks import questions as of_sinks
@@ -270,6 +270,12 @@ def _read_ticks(
 TICK_FIELDS = tuple(TICKS_COLUMNS)
 
 
+def _newest_stored(server: UpsertServer, *_: Any) -> Answer:
+    rows = (it.values[ROW_ID] >> ROW_BITS for it in server.rows(ROWS))
+    ends = (it.values["tick"] for it in server.rows(UPDATES))
+    return [(max(rows, default=0), max(ends, default=0))]
+
+
 def _newest(server: UpsertServer, *_: Any) -> Answer:
     claims_of = [(it.values["generation"], it.values["tick"], it.values["time_ms"])
                  for it in _ticks(server, "claim")]  # fmt: skip
@@ -395,6 +401,7 @@ BY_BEGIN: Mapping[str, Callable[[Any, str, Parameters, bool], Answer]] = {
     _begin(row_block.ROWS): _block_rows,
     _begin(stored_rows.ROWS): _stored,
     "\nSELECT " + claims.FIELDS: _read_ticks,
+    _begin(claims.NEWEST_STORED): _newest_stored,
     _begin(settling.ENDS): _ends,
     LAST_PARTS: _last_parts,
     COUNT + "`air`": _count,
