@@ -5,10 +5,10 @@
 
 The real query runs in a local Spark, over made facts: each case a Spark of its own. `empty` is the
 price of a tick by itself; folds have three versions of each key, and say the price of a key beside
-it; `bootstrap` reads the state anew. `scale` bootstraps one version of each key, and folds another
-one of each, so that the state holds two, the most that it keeps. `process_per_key` is the
-alternative of decision 0104, transformWithState with a value per key, on the same facts. CPU is
-that of all processes, brokers and store not among them.
+it. `scale` bootstraps one version of each key, and folds another one of each, so that the state
+holds two, the most that it keeps. `process_per_key` is the alternative of decision 0104,
+transformWithState with a value per key, on the same facts. CPU is that of all processes, brokers
+and store not among them.
 """
 
 from __future__ import annotations
@@ -138,7 +138,6 @@ class Case:
     rows: int
     ticks: int
     parts: int = 1
-    is_bootstrapped: bool = False
     is_scale: bool = False
     is_per_key: bool = False
 
@@ -148,11 +147,10 @@ CASES = (
     Case("empty_4_parts", 1000, 1000, WARM_TICKS + 1, parts=4),
     Case("fold_1e5", 100_000, 20_000, 15),
     Case("fold_1e5_4_parts", 100_000, 20_000, 15, parts=4),
-    Case("bootstrap_1e6", 1_000_000, 20_000, 4, is_bootstrapped=True),
     Case("process_per_key", 100_000, 5_000, 8, is_per_key=True),
 )
 SCALE = tuple(
-    Case(name, keys, rows, keys // rows, parts=2, is_bootstrapped=True, is_scale=True)
+    Case(name, keys, rows, keys // rows, parts=2, is_scale=True)
     for name, keys, rows in (
         ("scale_1e4", 10_000, 2_000),
         ("scale_1e5", 100_000, 20_000),
@@ -183,7 +181,7 @@ class Bench:
         self.posting.write_reader(Facts(case.keys, case.rows, case.is_scale))
         self.checkpoint: Checkpoint = Checkpoints(folder / "checkpoint").following()
         self.checkpoint.begin(Identity("bench", case.name, 1, case.parts))
-        self.begin = 1 + 2 * case.keys // HISTORY_ROWS if case.is_bootstrapped else 0
+        self.begin = 1 + 2 * case.keys // HISTORY_ROWS if case.is_scale else 0
         self.post(0)
         sql = self.session.sql()
         if case.is_per_key:
@@ -255,8 +253,8 @@ class Bench:
             rows_per_second=rows / seconds,
             cpu_seconds_per_million=cpu / rows * 1e6,
             rows_per_cpu_second=rows / max(cpu - ticks * empty_cpu, 1e-9),
-            bootstrap_seconds=bootstrap_seconds if case.is_bootstrapped else None,
-            bootstrap_cpu_seconds=bootstrap_cpu if case.is_bootstrapped else None,
+            bootstrap_seconds=bootstrap_seconds if case.is_scale else None,
+            bootstrap_cpu_seconds=bootstrap_cpu if case.is_scale else None,
             bootstrapped_bytes_per_key=bootstrapped,
             **self.state_bytes_per_key(folded),
             peak_rss_mb=self.tree.peak_rss_mb,
