@@ -19,6 +19,8 @@ from aggregator.upsert.version import EndKind, RowEnd
 from replicator.config.upsert_table import UpsertTable
 from replicator.kafka.admin.admin import Admin
 from replicator.kafka.client.cluster import Cluster
+from replicator.orders.balance_log import BalanceLog
+from replicator.orders.order_records import Freeze
 from tests.live.feed_ground import CLUSTER, FeedGround, documents
 from tests.live.loop_thread import LoopThread
 from tui.facts.upsert_status import UpsertTableView
@@ -79,7 +81,7 @@ def test_a_table_is_asked_for_where_it_is_kept_and_events_come_from_a_server_tha
     ground.lead()  # makes the topic of the ledger
     ground.send(documents(5))
     before = look()
-    assert before.tick == 0 and before.claimed is None
+    assert before.tick == 0 and before.claimed is None and before.are_orders_known
     assert len(before.problems) == 3
     assert all("run `sluice upsert create`" in text for text in before.problems)
 
@@ -108,6 +110,9 @@ def test_a_table_is_asked_for_where_it_is_kept_and_events_come_from_a_server_tha
         (1, None, None, 0),
     ]
     assert found.lag == 2
+    freeze = Freeze(route=ground.feed, at_ms=now_ms, who="ann@ops", why="merge", table="status")
+    BalanceLog(CLUSTER, ground.appliance.cluster(CLUSTER)).write([freeze])
+    assert [each.frozen for each in look().partitions] == ["by ann@ops: merge"] * 2
     assert {each.is_whole for each in found.servers} == {True}
     assert {each.settled for each in found.servers} == {1}
 

@@ -53,9 +53,9 @@ def status(
     TICK is the newest one that is cut; CLAIMED the newest one that may be read, and AGE S its age.
     SETTLED is the newest tick whose ends are in the rows of all servers that answer; UNSETTLED
     counts the ends behind it. OLDEST is the oldest tick that may be read. WHOLE says whether a
-    server has all that was committed. Unknown values are shown as ? (null in JSON and YAML), never
-    as 0. Exits with 3 when a server could not be reached; everything that is known is shown all the
-    same.
+    server has all that was committed. Lines below name partitions that are stopped or frozen.
+    Unknown values are shown as ? (null in JSON and YAML), never as 0. Exits with 3 when a server
+    could not be reached; everything that is known is shown all the same.
     """
     from replicator.config.topology import load
     from tui.facts.feed_scope import selected_feeds
@@ -177,8 +177,23 @@ def remarks(found: UpsertStatus) -> Iterator[str]:
             if part.stopped is not None:
                 place = f"{part.cluster} {part.topic}-{part.partition}"
                 yield f"stopped: {name} {place}: {part.stopped}"
+        yield from _freezes(each)
     for problem in found.problems:
         yield f"problem: {problem}"
+
+
+def _freezes(each: UpsertTableView) -> Iterator[str]:
+    """Yields a line for each freeze: of the whole table, or of some of its partitions."""
+    name = f"{each.feed} {each.table}"
+    if not each.are_orders_known:
+        yield f"unknown: {name}: whether partitions of it are frozen"
+    for freeze in dict.fromkeys(part.frozen for part in each.partitions):
+        if freeze is None:
+            continue
+        own = [part for part in each.partitions if part.frozen == freeze]
+        places = ", ".join(f"{part.cluster} {part.topic}-{part.partition}" for part in own)
+        where = "all of it" if len(own) == len(each.partitions) else places
+        yield f"frozen: {name}: {where}, {freeze}"
 
 
 def _table_row(each: UpsertTableView) -> tuple[Any, ...]:

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from aggregator.upsert.tick import Tick
     from replicator.config.feed_settings import ClickHouseFeed
     from replicator.config.upsert_table import UpsertTable
+    from replicator.orders.feed_orders import FeedOrders
 
 SCHEMA_VERSION = 1
 
@@ -56,7 +57,8 @@ class UpsertFacts:
 
     Args:
         tick: newest one in the ledger; None: there is none, or nobody told.
-        ends: ends of the logs; None while some cluster did not tell its own.
+        ends: of the logs, as far as their clusters tell.
+        orders: about the feed; None: nobody told.
         servers: by address; None for one that did not answer.
     """
 
@@ -66,6 +68,7 @@ class UpsertFacts:
     is_tick_known: bool
     ends: Mapping[LogPlace, int]
     unknown_clusters: tuple[str, ...]
+    orders: FeedOrders | None
     servers: Mapping[str, ServerAnswer | None]
     problems: tuple[str, ...] = ()
 
@@ -78,7 +81,8 @@ class UpsertPartitionView:
         lane: number by which ticks and events name it; None: no tick has it yet.
         next_offset: first offset that no tick took.
         end: of the log.
-        stopped: why it takes nothing.
+        stopped: why no tick takes anything of it.
+        frozen: who ordered that no tick takes anything of it, and why.
     """
 
     cluster: str
@@ -89,6 +93,7 @@ class UpsertPartitionView:
     end: int | None
     lag: int | None
     stopped: str | None = None
+    frozen: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,6 +127,7 @@ class UpsertTableView:
         unsettled_events: ends of rows that a query reads beside the rows.
         lag: offsets that no tick took, of all partitions whose ends are known; None while a
             partition with records is in no tick yet.
+        are_orders_known: partitions say whether they are frozen.
     """
 
     feed: str
@@ -141,6 +147,7 @@ class UpsertTableView:
     oldest: int | None
     unsettled_events: int | None
     lag: int | None
+    are_orders_known: bool
     partitions: tuple[UpsertPartitionView, ...]
     servers: tuple[UpsertServerView, ...]
     problems: tuple[str, ...] = ()
@@ -175,7 +182,7 @@ def table_view(facts: UpsertFacts, now_ms: int) -> UpsertTableView:
     # A server without a settle point has settled nothing.
     are_all = len(points) == len(answers)
     settled = min(points, key=_tick, default=None) if are_all else None
-    partitions = tuple(sorted(_partitions(facts), key=_place))
+    partitions = tuple(sorted(_partitions(facts, now_ms), key=_place))
     lags = [each.lag for each in partitions if each.lag is not None]
     # Nobody told where the log of a partition begins that no tick has yet.
     are_begun = all(each.lane is not None or each.lag == 0 for each in partitions)
@@ -198,13 +205,14 @@ def table_view(facts: UpsertFacts, now_ms: int) -> UpsertTableView:
         oldest=max((each.oldest for each in answers), default=None),
         unsettled_events=max((each.unsettled for each in answers), default=None),
         lag=sum(lags) if is_lag_known else None,
+        are_orders_known=facts.orders is not None,
         partitions=partitions,
         servers=tuple(_server(name, each) for name, each in facts.servers.items()),
         problems=facts.problems,
     )
 
 
-def _partitions(facts: UpsertFacts) -> Iterator[UpsertPartitionView]:
+def _partitions(facts: UpsertFacts, now_ms: int) -> Iterator[UpsertPartitionView]:
     """Yields the partitions of the newest tick, and those that the clusters have beside them."""
     tick = facts.tick
     stops = {stop.lane: stop for stop in tick.stops} if tick else {}
@@ -224,6 +232,7 @@ def _partitions(facts: UpsertFacts) -> Iterator[UpsertPartitionView]:
             end=end,
             lag=None if end is None else max(0, end - next_offset),
             stopped=None if stop is None else str(stop.loss),
+            frozen=_frozen(facts, place, now_ms),
         )
     for place, end in facts.ends.items():
         if place not in seen:
@@ -235,7 +244,15 @@ def _partitions(facts: UpsertFacts) -> Iterator[UpsertPartitionView]:
                 next_offset=None,
                 end=end,
                 lag=None if end else 0,
+                frozen=_frozen(facts, place, now_ms),
             )
+
+
+def _frozen(facts: UpsertFacts, place: LogPlace, now_ms: int) -> str | None:
+    freeze = facts.orders and facts.orders.frozen(
+        place.cluster, place.topic, place.partition, facts.table.name, now_ms=now_ms
+    )
+    return f"by {freeze.who}: {freeze.why}" if freeze else None
 
 
 def _server(name: str, answer: ServerAnswer | None) -> UpsertServerView:

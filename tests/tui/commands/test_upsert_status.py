@@ -35,6 +35,26 @@ def test_the_tick_under_way_stopped_partitions_and_problems_are_remarked() -> No
     ]
 
 
+def test_a_freeze_is_remarked_once_and_what_nobody_tells_as_well() -> None:
+    (view,) = STATUS.tables
+    first, *others = (replace(each, stopped=None) for each in view.partitions)
+    why = "by ann@host: a report"
+    some = (first, *(replace(each, frozen=why) for each in others))
+    for partitions, expected in (
+        (some, f"frozen: feed status: region regional status-0, region regional status-1, {why}"),
+        (
+            tuple(replace(each, frozen=why) for each in some),
+            f"frozen: feed status: all of it, {why}",
+        ),
+    ):
+        shown = replace(view, tick=9, partitions=partitions, problems=())
+        assert list(remarks(UpsertStatus(taken_at=0.0, tables=(shown,)))) == [expected]
+    unknown = replace(view, tick=9, partitions=(), problems=(), are_orders_known=False)
+    assert list(remarks(UpsertStatus(taken_at=0.0, tables=(unknown,)))) == [
+        "unknown: feed status: whether partitions of it are frozen"
+    ]
+
+
 def ticks(tick: int | None, claimed: int | None) -> list[str]:
     (view,) = STATUS.tables
     plain = replace(view, tick=tick, claimed=claimed, partitions=(), problems=())

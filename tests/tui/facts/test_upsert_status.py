@@ -9,6 +9,8 @@ from aggregator.upsert.claims import TickRow, What
 from aggregator.upsert.tick import Lane, LaneRange, Stop, Tick
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.kafka.client.loss import Loss, LossKind
+from replicator.orders.feed_orders import FeedOrders
+from replicator.orders.order_records import Freeze
 from tests.replicator.config.any_feed import ANY_FEED, ANY_UPSERT_TABLE
 from tui.facts.upsert_status import (
     LogPlace,
@@ -42,6 +44,7 @@ FACTS = UpsertFacts(
     is_tick_known=True,
     ends={LogPlace(HOME, "status", ONE, 0): 12, LogPlace(HOME, "status", ONE, 1): 4},
     unknown_clusters=(),
+    orders=FeedOrders(feed="feed"),
     servers={"one": ANSWER, "two": None},
 )
 
@@ -115,3 +118,25 @@ def test_the_lag_is_not_known_while_a_cluster_did_not_tell_its_ends() -> None:
 def test_a_problem_that_several_tables_have_is_told_once() -> None:
     failing = replace(FACTS, problems=("h: no answer",))
     assert upsert_status([failing, failing], NOW_MS).problems == ("h: no answer",)
+
+
+def frozen(**where: object) -> list[str | None]:
+    """Returns the freezes of the partitions after an order."""
+    order = Freeze.model_validate(
+        {"route": "feed", "at_ms": 1, "who": "ann@host", "why": "a report", **where}
+    )
+    facts = replace(FACTS, orders=FeedOrders(feed="feed", freezes=(order,)))
+    return [each.frozen for each in table_view(facts, NOW_MS).partitions]
+
+
+def test_freezes_of_the_feed_the_table_the_topic_and_a_partition_are_shown_until_they_end() -> None:
+    why = "by ann@host: a report"
+    assert frozen() == frozen(table="status") == [why] * 3
+    assert frozen(topic="status") == [None, why, why]
+    assert frozen(topic="status", partition=1, cluster=HOME) == [None, None, why]
+    assert frozen(table="other") == frozen(until_ms=NOW_MS - 1) == [None] * 3
+
+
+def test_nobody_tells_freezes_without_the_orders() -> None:
+    assert table_view(FACTS, NOW_MS).are_orders_known
+    assert not table_view(replace(FACTS, orders=None), NOW_MS).are_orders_known

@@ -340,6 +340,10 @@ UPSERT_TABLES = {
             replace(
                 UPSERT_FACTS,
                 tick=replace(TICK, number=9, stops=()),
+                orders=FeedOrders(
+                    feed="feed",
+                    freezes=(Freeze(route="feed", at_ms=1, who="ann@host", why=ODD),),
+                ),
                 servers={"one": ANSWER, "two": ANSWER},
             ),
         ],
@@ -353,6 +357,7 @@ UPSERT_TABLES = {
                 is_tick_known=False,
                 ends={},
                 unknown_clusters=("region regional",),
+                orders=None,
                 servers={"one": None, "two": None},
             )
         ],

@@ -34,6 +34,9 @@ from replicator.kafka.admin.admin import Admin
 from replicator.kafka.admin.topic import Topic
 from replicator.kafka.client.brokers import Unreachable
 from replicator.kafka.client.cluster import Answered, Cluster
+from replicator.kafka.tail.topic_tailer import LogUnreadable
+from replicator.orders.feed_orders import FeedOrders
+from replicator.orders.order_log import OrderLog
 from replicator.runtime.store_errors import StoreUnreachable
 from tui.facts.upsert_status import (
     LogPlace,
@@ -44,6 +47,7 @@ from tui.facts.upsert_status import (
 )
 from tui.facts.watch.feed_intents import upsert_partitions
 from tui.facts.watch.inquiry import Inquiry, Reply
+from tui.facts.watch.order_watch import OrderWatch
 from tui.facts.watch.shard_servers import ShardServers
 
 LEDGER_FIRST_PART = 0.4
@@ -72,7 +76,7 @@ class LedgerTick:
     tick: Tick | None
 
 
-PROBLEMS = (Answered, Unreachable, UnreadableTick, TimeoutError, LookRefused)
+PROBLEMS = (Answered, LogUnreadable, Unreachable, UnreadableTick, TimeoutError, LookRefused)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +84,7 @@ class _AskedTable:
     feed: ClickHouseFeed
     table: UpsertTable
     ledger: Reply[LedgerTick]
+    orders: Reply[OrderLog]
     logs: Mapping[ClusterName, Reply[Mapping[LogPlace, int]]]
     servers: Mapping[str, Reply[ServerAnswer]]
 
@@ -106,14 +111,33 @@ def upsert_now(
         name: inquiry.ask_cluster(name, admin.cluster, admin.topics)
         for name, admin in admins.items()
     }
+    orders = {
+        region: _ask_orders(inquiry, appliance, region)
+        for region in dict.fromkeys(feed.region for feed in having)
+    }
     asked = [
-        _ask(inquiry, appliance, feed, table, admins, topics)
+        _ask(inquiry, appliance, feed, table, admins, topics, orders[feed.region])
         for feed in having
         for table in feed.upsert_tables
         if not tables or table.name in tables
     ]
-    facts = [_facts(inquiry, each) for each in asked]
-    return upsert_status(facts, time.time_ns() // 1_000_000)
+    now_ms = time.time_ns() // 1_000_000
+    facts = [_facts(inquiry, each, now_ms) for each in asked]
+    return upsert_status(facts, now_ms)
+
+
+def _ask_orders(inquiry: Inquiry, appliance: Appliance, region: str) -> Reply[OrderLog]:
+    name = ClusterName.aggregate(region)
+    admin = Admin(name, appliance.cluster(name), inquiry.timeout_seconds, needs_configs=False)
+
+    def read() -> OrderLog:
+        watch = OrderWatch.of(admin)
+        try:
+            return watch.read()
+        finally:
+            watch.close()
+
+    return inquiry.ask_cluster(name, admin.cluster, read)
 
 
 def check_tables_named(feeds: Iterable[Feed], tables: Iterable[str]) -> None:
@@ -133,6 +157,7 @@ def _ask(
     table: UpsertTable,
     admins: Mapping[ClusterName, Admin],
     topics: Mapping[ClusterName, Reply[list[Topic]]],
+    orders: Reply[OrderLog],
 ) -> _AskedTable:
     home = feed.home_of(table)
     seconds = inquiry.timeout_seconds
@@ -156,14 +181,15 @@ def _ask(
         str(each.address): inquiry.ask(str(each.address), partial(server, each))
         for each in ShardServers(feed, feed.shard_number_of(table), seconds).servers()
     }
-    return _AskedTable(feed, table, ledger, logs, servers)
+    return _AskedTable(feed, table, ledger, orders, logs, servers)
 
 
-def _facts(inquiry: Inquiry, asked: _AskedTable) -> UpsertFacts:
-    ledger = asked.ledger.answer()
+def _facts(inquiry: Inquiry, asked: _AskedTable, now_ms: int) -> UpsertFacts:
+    ledger, orders = asked.ledger.answer(), asked.orders.answer()
     logs = {name: reply.answer() for name, reply in asked.logs.items()}
     servers = {name: reply.answer() for name, reply in asked.servers.items()}
     places = {str(asked.feed.home_of(asked.table)), *map(str, logs), *servers}
+    places.add(str(ClusterName.aggregate(asked.feed.region)))
     return UpsertFacts(
         feed=asked.feed,
         table=asked.table,
@@ -171,6 +197,7 @@ def _facts(inquiry: Inquiry, asked: _AskedTable) -> UpsertFacts:
         is_tick_known=ledger is not None,
         ends={place: end for found in logs.values() for place, end in (found or {}).items()},
         unknown_clusters=tuple(str(name) for name, found in logs.items() if found is None),
+        orders=None if orders is None else FeedOrders.of(orders, asked.feed.name, now_ms),
         servers=servers,
         problems=tuple(text for name, text in inquiry.problems.items() if str(name) in places),
     )
