@@ -24,6 +24,7 @@ from replicator.orders.order_records import Freeze
 from tests.live.feed_ground import CLUSTER, FeedGround, documents
 from tests.live.loop_thread import LoopThread
 from tui.facts.upsert_status import UpsertTableView
+from tui.facts.watch.feed_questions import feeds_now
 from tui.facts.watch.upsert_questions import EndsDropped, LookRefused, ends_after, upsert_now
 
 TIMEOUT_SECONDS = 10.0
@@ -110,6 +111,8 @@ def test_a_table_is_asked_for_where_it_is_kept_and_events_come_from_a_server_tha
         (1, None, None, 0),
     ]
     assert found.lag == 2
+    (feed,) = feeds_now(ground.appliance, [keeping], TIMEOUT_SECONDS).feeds
+    assert [(each.table, each.tick) for each in feed.upsert_tables] == [("status", 2)]
     freeze = Freeze(route=ground.feed, at_ms=now_ms, who="ann@ops", why="merge", table="status")
     BalanceLog(CLUSTER, ground.appliance.cluster(CLUSTER)).write([freeze])
     assert [each.frozen for each in look().partitions] == ["by ann@ops: merge"] * 2

@@ -148,6 +148,9 @@ def marks_text(server: str, marks: Mapping[str, ShownMark]) -> Iterator[str]:
     """Yields a line for each table: the mark at which it was read, and where."""
     for table_name, shown in marks.items():
         mark, newest = shown.mark, shown.newest
+        if not newest.tick:
+            yield f"{table_name} has no tick yet, so no row: `sluice aggregate` keeps it ({server})"
+            continue
         what = "all versions up to" if mark.is_all_versions else "read at"
         yield (
             f"{table_name} {what} tick {mark.tick} (settled up to {mark.settled}; newest "

@@ -9,18 +9,21 @@ from tui.facts.health import FINE, Health, Judged, worst
 
 if TYPE_CHECKING:
     from replicator.notices.condition import Condition
-    from tui.facts.feed_status import FeedPartitionView, FeedView
+    from tui.facts.feed_status import FeedPartitionView, FeedView, UpsertTickView
 
 BEHIND_SECONDS = 60.0
 """Age of the records loaded last above which a partition is behind."""
+TICK_SECONDS = 180.0
+"""Age of its newest tick above which an upsert table is behind. One at rest has a tick a minute."""
 UNKNOWN_LAG = "its lag is not known"
 WINDOW_WARN = 0.5
 """Part of a deduplication window from which on a block is worth a look."""
 
 
 def feed_health(feed: FeedView) -> Judged:
-    """Returns the worst state of a feed's partitions, with the first reason of that state."""
+    """Returns the worst state of a feed's partitions and upsert tables, with its first reason."""
     found = [partition_health(each, feed.conditions or ()) for each in feed.partitions]
+    found += map(upsert_health, feed.upsert_tables)
     if feed.unknown_clusters:
         text = f"topics of {', '.join(feed.unknown_clusters)} are not known"
         found.append(Judged(Health.UNKNOWN, "; ".join((text, *feed.problems[:1]))))
@@ -28,6 +31,20 @@ def feed_health(feed: FeedView) -> Judged:
     if state is None:
         return Judged(Health.UNKNOWN, "no cluster has a topic of it")
     return next(each for each in found if each.state is state)
+
+
+def upsert_health(table: UpsertTickView) -> Judged:
+    """Returns the state of an upsert table, as far as its newest tick tells."""
+    if table.frozen is not None:
+        return Judged(Health.PAUSED, f"{table.table}: frozen {table.frozen}")
+    if table.age_seconds is None:
+        what = "no tick is known" if table.tick is None else "it has no tick yet"
+        return Judged(Health.UNKNOWN, f"{table.table}: {what}")
+    if table.age_seconds > TICK_SECONDS:
+        return Judged(
+            Health.BEHIND, f"{table.table}: its newest tick is {table.age_seconds:,.0f} s old"
+        )
+    return FINE
 
 
 def partition_health(partition: FeedPartitionView, conditions: Iterable[Condition]) -> Judged:

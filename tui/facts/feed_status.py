@@ -5,12 +5,13 @@ Unknown is None, never 0. A sum with an unknown part is unknown.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from aggregator.intents.intent import Intent
 from aggregator.intents.table_range import TableRange
 from aggregator.loader.reports import BUFFERING, FeedPartition, LoaderReport
+from aggregator.upsert.query_mark import TickTime
 from replicator.config.feed_settings import ClickHouseFeed, Feed
 from replicator.kafka.client.loss import LossKind
 from replicator.notices.condition import Condition
@@ -72,6 +73,7 @@ class FeedFacts:
         ends: last stable offsets, read after the intents.
         stale_clusters: clusters whose intents and ends were read too long ago to tell the lag.
         tables: by number of the shard.
+        claims: newest tick that may be read, by upsert table; of the servers that tell.
     """
 
     feed: Feed
@@ -82,6 +84,7 @@ class FeedFacts:
     stale_clusters: frozenset[str] = frozenset()
     reports: Mapping[FeedPartition, LoaderReport] | None = None
     tables: Mapping[int, Mapping[str, TableState] | None] = field(default_factory=dict)
+    claims: Mapping[str, TickTime] = field(default_factory=dict)
     orders: FeedOrders | None = None
     conditions: tuple[Condition, ...] | None = None
     problems: tuple[str, ...] = ()
@@ -187,6 +190,22 @@ class ShardView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UpsertTickView:
+    """Newest tick of an upsert table of a feed, as a replica of its shard tells.
+
+    Args:
+        tick: that may be read; 0: none yet. None: nobody told.
+        age_seconds: of that tick; None without one.
+        frozen: who stopped its ticks, and why; None: nobody did, as a whole.
+    """
+
+    table: str
+    tick: int | None
+    age_seconds: float | None
+    frozen: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FeedView:
     """State of one feed.
 
@@ -197,6 +216,7 @@ class FeedView:
         findings: last ones of the region's verifier about this feed, the newest first; None when
             nobody asked.
         kind: of its store: clickhouse or s3.
+        upsert_tables: `sluice upsert status` tells more of them.
     """
 
     feed: str
@@ -209,6 +229,7 @@ class FeedView:
     conditions: tuple[Condition, ...] | None = None
     findings: tuple[Anomaly, ...] | None = None
     kind: str = "clickhouse"
+    upsert_tables: tuple[UpsertTickView, ...] = ()
 
     @property
     def is_of_objects(self) -> bool:
@@ -261,7 +282,29 @@ def feed_view(facts: FeedFacts, now_ms: int) -> FeedView:
         problems=facts.problems,
         conditions=facts.conditions,
         kind=feed.kind,
+        upsert_tables=tuple(_upsert_tables(facts, now_ms)),
     )
+
+
+def _upsert_tables(facts: FeedFacts, now_ms: int) -> Iterator[UpsertTickView]:
+    for name in (each.name for each in facts.feed.upsert_tables):
+        claim = facts.claims.get(name)
+        freeze = next(
+            (
+                each
+                for each in (facts.orders.freezes if facts.orders else ())
+                if not each.is_over(now_ms)
+                and (each.cluster, each.topic, each.partition) == (None, None, None)
+                and each.table in (None, name)
+            ),
+            None,
+        )
+        yield UpsertTickView(
+            table=name,
+            tick=claim.tick if claim else None,
+            age_seconds=max(0, now_ms - claim.time_ms) / 1000 if claim and claim.tick else None,
+            frozen=f"by {freeze.who}: {freeze.why}" if freeze else None,
+        )
 
 
 def conditions_of(feed: Feed, conditions: Iterable[Condition]) -> tuple[Condition, ...]:

@@ -109,7 +109,11 @@ def feed_row(feed: FeedView) -> Row:
 
 
 def feed_notes(feed: FeedView) -> Iterator[str]:
-    """Yields orders, then problems."""
+    """Yields upsert tables, orders, then problems."""
+    for table in feed.upsert_tables:
+        age = "" if table.age_seconds is None else f", {table.age_seconds:,.0f} s old"
+        tick = "?" if table.tick is None else table.tick
+        yield f"upsert table {table.table}: tick {tick}{age}: sluice upsert status tells more"
     for order in feed.orders or ():
         yield f"order: {order_note(order)}"
     yield from (f"problem: {text}" for text in feed.problems)

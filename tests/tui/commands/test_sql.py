@@ -13,7 +13,7 @@ import pytest
 import yaml
 from click import UsageError
 
-from aggregator.upsert.query_mark import FRESH, SETTLED, At, TickTime
+from aggregator.upsert.query_mark import FRESH, NEVER, SETTLED, At, TickTime
 from aggregator.upsert.reader import ShownMark
 from aggregator.upsert.seen_rows import ReadMark
 from tests.tui.output.stored import assert_stored
@@ -47,6 +47,11 @@ def test_what_is_said_about_the_mark_has_its_stored_form() -> None:
     later = ShownMark(ReadMark(700, 690, 700, is_all_versions=True), 1, TickTime(812, NOW_MS))
     lines = marks_text("clickhouse://analyst@db:9000/feed", {"flights": SHOWN, "old": later})
     assert_stored("".join(f"sluice: {line}\n" for line in lines), ANSWERS / "sql.err")
+
+
+def test_a_table_without_a_tick_says_who_makes_them() -> None:
+    (line,) = marks_text("ch", {"flights": ShownMark(ReadMark(0, 0, 0), 1, NEVER)})
+    assert line == "flights has no tick yet, so no row: `sluice aggregate` keeps it (ch)"
 
 
 @pytest.mark.parametrize("rows", [[], ROWS[:1], ROWS * 700])

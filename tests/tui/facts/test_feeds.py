@@ -27,7 +27,7 @@ from tui.facts.feed_health import feed_health, partition_health
 from tui.facts.feed_losses import NO_INTENT
 from tui.facts.feed_overlaps import overlaps
 from tui.facts.feed_scope import Scope, selected_feeds
-from tui.facts.feed_status import BlockView
+from tui.facts.feed_status import BlockView, UpsertTickView
 from tui.facts.health import Health
 
 # --- Scope: the part of a feed that a command names.
@@ -288,3 +288,21 @@ def test_a_cluster_that_is_unknown_makes_its_feed_unknown():
     assert found.state is Health.UNKNOWN
     assert found.why == "topics of west aggregate are not known; no answer"
     assert feed_health(replace(feed(), partitions=())).state is Health.UNKNOWN
+
+
+def test_a_feed_of_upsert_tables_alone_is_judged_by_their_newest_ticks():
+    rests = UpsertTickView(table="status", tick=7, age_seconds=60.0, frozen=None)
+
+    def judged(*tables: UpsertTickView) -> tuple[Health, str]:
+        return feed_health(replace(feed(), partitions=(), upsert_tables=tables))
+
+    assert judged(rests).state is Health.OK
+    late = judged(rests, replace(rests, table="late", age_seconds=200.0))
+    assert late == (Health.BEHIND, "late: its newest tick is 200 s old")
+    frozen = judged(replace(rests, age_seconds=900.0, frozen="by ann: x"))
+    assert frozen == (Health.PAUSED, "status: frozen by ann: x")
+    assert judged(replace(rests, tick=0, age_seconds=None)).why == "status: it has no tick yet"
+    assert judged(replace(rests, tick=None, age_seconds=None)) == (
+        Health.UNKNOWN,
+        "status: no tick is known",
+    )

@@ -13,10 +13,13 @@ from clickhouse_driver import Client
 
 from aggregator.loader.report_store import ReportStore
 from aggregator.loader.reports import FeedPartition, LoaderReport
+from aggregator.store.identifier import quoted
 from aggregator.store.schema_reader import TableFacts, read_tables
+from aggregator.upsert.query_mark import NEVER, TickTime
+from aggregator.upsert.table_names import ticks_table
 from replicator.clickhouse.server import ClickHouse
 from replicator.config.cluster_name import ClusterName
-from replicator.config.feed_settings import Feed
+from replicator.config.feed_settings import ClickHouseFeed, Feed
 from replicator.config.topology import Appliance
 from replicator.orders.feed_orders import FeedOrders
 from replicator.orders.order_log import OrderLog
@@ -55,6 +58,7 @@ TABLES_SECONDS = 10.0
 NEXT_REPLICA_PART = 0.3
 """Part of the timeout after which the next replica of a shard is asked as well."""
 Server = TypeVar("Server")
+T = TypeVar("T")
 FINDINGS_MAX = 20
 """Last verdicts of the verifier that a feed is shown with."""
 
@@ -75,6 +79,11 @@ SELECT table, max(active_parts), sum(blocks) FROM (
 """
 
 
+CLAIM = """
+SELECT tick, time_ms FROM {table} WHERE what = 'claim' ORDER BY generation DESC, tick DESC LIMIT 1
+"""
+
+
 def feed_topics_key(cluster: ClusterName) -> Key:
     return Key(str(cluster), "topics of feeds")
 
@@ -89,6 +98,10 @@ def loader_reports_key(feed: Feed) -> Key:
 
 def tables_key(feed: Feed, shard: int) -> Key:
     return Key(f"{feed.name} shard {shard}", "tables")
+
+
+def claims_key(feed: Feed) -> Key:
+    return Key(f"{feed.name} upsert tables", "ticks")
 
 
 def feed_questions(admins: Admins) -> list[Question]:
@@ -148,6 +161,14 @@ def _of_feed(admins: Admins, feed: Feed) -> list[Question]:
             )
             for number in range(len(feed.shards))
         ),
+        *(
+            Question(
+                key=claims_key(feed),
+                cadence_seconds=TABLES_SECONDS,
+                ask=partial(newest_claims, feed, timeout_seconds),
+            )
+            for _ in feed.upsert_tables[:1]
+        ),
     ]
 
 
@@ -169,25 +190,49 @@ def _progress(admins: Admins, feed: Feed, cluster: ClusterName) -> Question:
 
 def shard_tables(feed: Feed, number: int, timeout_seconds: float) -> dict[str, TableState]:
     """Returns the tables of a shard by its first replica that answers. Raises StoreUnreachable."""
+    return first_answer(_servers(feed, number, timeout_seconds), table_states, timeout_seconds)
+
+
+def _servers(feed: Feed, number: int, timeout_seconds: float) -> Sequence[ClickHouse]:
     try:
-        servers = ShardServers(feed, number, timeout_seconds).servers()
+        return ShardServers(feed, number, timeout_seconds).servers()
     except (OSError, ValueError) as error:
         raise StoreUnreachable(f"{feed.name} shard {number}: {error}") from error
-    return first_answer(servers, table_states, timeout_seconds)
+
+
+def newest_claims(feed: Feed, timeout_seconds: float) -> dict[str, TickTime]:
+    """Returns the newest tick that may be read of each upsert table; tick 0 without any.
+
+    Each is told by the first replica of its shard that answers. Raises StoreUnreachable.
+    """
+    assert isinstance(feed, ClickHouseFeed)
+    found: dict[str, TickTime] = {}
+    for table in feed.upsert_tables:
+        number = feed.shard_number_of(table)
+        servers = _servers(feed, number, timeout_seconds)
+        ask = partial(_newest_claim, database=feed.shards[number].database, table=table.name)
+        found[table.name] = first_answer(servers, ask, timeout_seconds)
+    return found
+
+
+def _newest_claim(server: ClickHouse, *, database: str, table: str) -> TickTime:
+    with server.connected() as client:
+        rows = client.execute(CLAIM.format(table=quoted(database, ticks_table(table))))
+    return TickTime(*rows[0]) if rows else NEVER
 
 
 def first_answer(
     servers: Sequence[Server],
-    ask: Callable[[Server], dict[str, TableState]],
+    ask: Callable[[Server], T],
     timeout_seconds: float,
-) -> dict[str, TableState]:
+) -> T:
     """Returns the answer of the first server that gives one.
 
     A server is asked once those before it have failed, or are silent for a part of the timeout.
     Raises StoreUnreachable.
     """
     inquiry = Inquiry(timeout_seconds)
-    replies: list[Reply[dict[str, TableState]]] = []
+    replies: list[Reply[T]] = []
     for place, server in enumerate(servers):
         in_turn = partial(_in_turn, tuple(replies), timeout_seconds, partial(ask, server))
         replies.append(inquiry.ask(f"replica {place}", in_turn))
@@ -200,11 +245,11 @@ def first_answer(
 
 
 def _in_turn(
-    before: Iterable[Reply[dict[str, TableState]]],
+    before: Iterable[Reply[T]],
     timeout_seconds: float,
-    ask: Callable[[], dict[str, TableState]],
-) -> dict[str, TableState] | None:
-    """Returns the tables; None if one before tells them."""
+    ask: Callable[[], T],
+) -> T | None:
+    """Returns the answer; None if one before gave it."""
     seconds = timeout_seconds * NEXT_REPLICA_PART
     return None if any(each.early(seconds) is not None for each in before) else ask()
 
@@ -255,6 +300,7 @@ def facts_of(feed: Feed, answers: Answers, now_ms: int) -> FeedFacts:
         tables={
             number: answers.value(tables_key(feed, number)) for number in range(len(feed.shards))
         },
+        claims=(answers.value(claims_key(feed)) or {}) if feed.upsert_tables else {},
         orders=None if orders is None else FeedOrders.of(orders, feed.name, now_ms),
         conditions=None if conditions is None else conditions_of(feed, conditions),
         problems=_problems(feed, answers),
@@ -280,6 +326,7 @@ def _problems(feed: Feed, answers: Answers) -> tuple[str, ...]:
         loader_reports_key(feed),
         notices_key(feed.region),
         *(tables_key(feed, number) for number in range(len(feed.shards))),
+        *(claims_key(feed) for _ in feed.upsert_tables[:1]),
     ]
     return each_once(answers.answer(key).problem for key in keys)
 

@@ -11,26 +11,31 @@ from uuid import UUID
 import pytest
 
 from aggregator.loader.reports import FeedPartition
+from aggregator.upsert.query_mark import NEVER, TickTime
 from replicator.config.cluster_name import ClusterName
 from replicator.config.feed_settings import ClickHouseFeed
 from replicator.config.topology import Appliance
 from replicator.kafka.admin.topic import Configs, Topic
 from replicator.notices.condition import Condition
 from replicator.orders.order_log import OrderLog
+from replicator.orders.order_records import Freeze
 from replicator.runtime.store_errors import StoreUnreachable
 from tests.addresses import refusing
 from tests.replicator.config.any_feed import ANY_FEED, ANY_UPSERT_TABLE
 from tests.replicator.config.test_feed_contradictions import feed, loaded
+from tests.replicator.config.test_upsert_table import table
 from tests.tui.commands.test_replicate import CONFIG
 from tests.tui.facts.test_anomaly import anomaly
 from tests.tui.facts.test_feed_status import INTENT, REPORT, TABLE
 from tests.tui.facts.watch.told import NOW, NOW_MS, answered
+from tui.facts.feed_status import UpsertTickView
 from tui.facts.watch.admins import Admins
 from tui.facts.watch.audit_questions import anomalies_key
 from tui.facts.watch.balance_questions import orders_key
 from tui.facts.watch.feed_intents import FeedProgress, loaded_partitions, upsert_partitions
 from tui.facts.watch.feed_questions import (
     FINDINGS_MAX,
+    claims_key,
     feed_fields,
     feed_look_questions,
     feed_questions,
@@ -138,6 +143,30 @@ def test_each_server_is_asked_with_its_cadence(appliance):
         # No route leads into west, so the questions about balancing leave its orders out.
         orders_key("west"): 10.0,
     }
+
+
+def test_upsert_tables_have_their_newest_ticks_and_freezes(tmp_path):
+    keeping = loaded(tmp_path, CONFIG + feed(topics='".*"') + table())
+    key = claims_key(keeping.feed("flights"))
+    assert key in [each.key for each in feed_questions(Admins(keeping, 1.0))]
+
+    def shown(values):
+        (found,) = view(keeping, answered(values)).upsert_tables
+        return found
+
+    assert shown({}) == UpsertTickView(table="status", tick=None, age_seconds=None, frozen=None)
+    assert shown({key: {"status": NEVER}}).tick == 0
+    known = shown({key: {"status": TickTime(7, NOW_MS - 2500)}})
+    assert (known.tick, known.age_seconds, known.frozen) == (7, 2.5, None)
+    for where, expected in (
+        ({}, "by ann@ops: x"),
+        ({"table": "status"}, "by ann@ops: x"),
+        ({"table": "other"}, None),
+        ({"topic": "status"}, None),
+    ):
+        freeze = Freeze(route="flights", at_ms=1, who="ann@ops", why="x", **where)
+        orders = OrderLog().after([(b"key", freeze)])
+        assert shown({orders_key("west"): orders}).frozen == expected
 
 
 def test_orders_are_asked_for_once_where_routes_lead_into_the_region(tmp_path):
