@@ -211,7 +211,7 @@ def both_ends(cluster: KafkaCluster, topic: str) -> list[int]:
 async def test_what_an_unclean_election_took_of_ticks_is_named_and_no_other_record_read_instead(
     three: KafkaCluster,
 ) -> None:
-    """One tick has read records that are lost, another one was cut and has read nothing."""
+    """A tick has read records that are lost, another one was cut and has read nothing."""
     topic = new_name()
     create(three, topic, config=UNCLEAN, replicas=REPLICAS)
     ticks = Ticks(three, topic)
