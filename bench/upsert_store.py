@@ -77,7 +77,7 @@ class Store:
         [(ends,)] = connection.ask(
             f"SELECT uniqExact(row_id) FROM {UPDATES_TABLE} WHERE tick > {after} AND tick <= {tick}"
         )
-        connection.ask(update_statement(DATABASE, TABLE.name, after, tick, int(ends)))
+        connection.ask(update_statement(DATABASE, TABLE.name, after, tick, int(ends), 1))
         none_left(
             connection, "system.mutations WHERE is_done = 0", within_seconds=MUTATION_SECONDS_MAX
         )

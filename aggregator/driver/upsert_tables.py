@@ -86,6 +86,7 @@ class UpsertTables:
     keepers: list[TableKeeper] = field(init=False, default_factory=list)
     _failures: dict[Subject, str] = field(init=False, default_factory=dict)
     _losses: dict[tuple[str, str], Mapping[Lane, str]] = field(init=False, default_factory=dict)
+    _upkeep: dict[Kind, dict[Subject, str]] = field(init=False, default_factory=dict)
     _waiting: ReportOnce = field(init=False, default_factory=ReportOnce)
     _telling: threading.Lock = field(init=False, default_factory=threading.Lock)
     _stopping: threading.Event = field(init=False, default_factory=threading.Event)
@@ -234,6 +235,7 @@ class UpsertTables:
                 lambda ticks: Settler(store, inserts, ticks, table.name, wait=self._wait),
                 orders,
                 self.order_log,
+                partial(self._tell_upkeep, about),
             ),
             orders=orders,
             order_log=self.order_log,
@@ -297,6 +299,15 @@ class UpsertTables:
             if why:
                 self._failures[about] = why
             self.conditions.replace(Kind.UPSERT_FAILED, self._failures)
+
+    def _tell_upkeep(self, about: Subject, kind: Kind, text: str) -> None:
+        """Notes what is wrong with settling, or with what is dropped; empty once it is over."""
+        with self._telling:
+            found = self._upkeep.setdefault(kind, {})
+            found.pop(about, None)
+            if text:
+                found[about] = text
+            self.conditions.replace(kind, found)
 
     def _tell_waiting(self, about: Subject, problem: InsertProblem | None) -> None:
         """Notes why the store takes no ends or claims of a table; None once it does. Called by the

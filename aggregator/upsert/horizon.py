@@ -17,8 +17,10 @@ to a horizon whose quorum has answered to itself (decision 0115).
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from types import MappingProxyType
 from typing import NamedTuple
 
 from aggregator.store.identifier import quoted
@@ -27,8 +29,8 @@ from aggregator.store.replica import Connected
 from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.upsert.bootstrap import BIRTHS
 from aggregator.upsert.claims import TickRow, TickTable, What
-from aggregator.upsert.expired_days import drop_expired_days
-from aggregator.upsert.table_names import ticks_table, updates_table
+from aggregator.upsert.expired_days import drop_expired_days, drop_partitions, refusal
+from aggregator.upsert.table_names import rows_table, ticks_table, updates_table
 from aggregator.upsert.upsert_schema import TICKS_PER_PARTITION
 
 WAIT_SECONDS = 600.0
@@ -39,10 +41,6 @@ STEP_MS = 3_600_000
 """Time after which a horizon is published that lets no partition of ends go."""
 PRUNED_MIN = 50_000
 """Rows of `t__ticks` that are deleted together: a deletion writes the parts of the table anew."""
-PARTITIONS = """
-SELECT DISTINCT partition FROM system.parts
-WHERE database = %(database)s AND table = %(table)s AND active
-"""
 NEWEST_POINTS = """
 SELECT server, max(tick) FROM {table} ARRAY JOIN servers AS server
 WHERE what = 'settled' AND generation = {generation} GROUP BY server
@@ -58,19 +56,29 @@ def droppable_end(horizon: int) -> int:
     return (horizon + 1) // TICKS_PER_PARTITION
 
 
-def is_worth(before: TickRow | None, found: TickRow) -> bool:
-    """Returns True for a horizon that lets something go. Pure.
+def limit_ms(claim_ms: int, history_seconds: float) -> int:
+    """Returns the latest time, in Unix milliseconds, that the horizon may have. Pure.
+
+    Args:
+        claim_ms: time of the newest claimed tick. It stands still while the clock of the ticks
+            does, which never goes back.
+    """
+    return max(0, claim_ms - round(history_seconds * 1000))
+
+
+def next_horizon(before: TickRow | None, point: TickRow | None) -> TickRow | None:
+    """Returns the horizon that is to hold: a later one only if it lets something go. Pure.
 
     Args:
         before: published; None: there is none.
-        found: the newest one.
+        point: newest settle point that is not later than limit_ms; None: there is none.
     """
-    if before is None:
-        return True
-    if found.tick <= before.tick:
-        return False
-    lets_go = droppable_end(found.tick) > droppable_end(before.tick)
-    return lets_go or found.time_ms - before.time_ms >= STEP_MS
+    if point is None or (before is not None and point.tick <= before.tick):
+        return before
+    found = TickRow(point.generation, point.tick, What.HORIZON, point.time_ms)
+    if before is None or droppable_end(found.tick) > droppable_end(before.tick):
+        return found
+    return found if found.time_ms - before.time_ms >= STEP_MS else before
 
 
 class Pruning(NamedTuple):
@@ -114,7 +122,9 @@ class Horizon:
         wait_seconds: see WAIT_SECONDS.
         pruned_min: see PRUNED_MIN.
         published: that this process has published; None before the first.
-        is_gone: what lies before that was dropped, as far as the servers did it.
+        is_gone: what lies before that was dropped, but for what is refused.
+        refused: what servers have not dropped yet, with their answers. It is tried again with each
+            look, and holds up nothing else.
     """
 
     store: ShardStore
@@ -125,6 +135,7 @@ class Horizon:
     pruned_min: int = PRUNED_MIN
     published: TickRow | None = field(init=False, default=None)
     is_gone: bool = field(init=False, default=False)
+    refused: Mapping[str, str] = field(init=False, default_factory=lambda: MappingProxyType({}))
     _published_at: float = field(init=False, default=0.0)
     _look_at: float = field(init=False, default=0.0)
 
@@ -140,73 +151,58 @@ class Horizon:
         if now_seconds < self._look_at:
             return
         self._look_at = now_seconds + LOOK_SECONDS
+        if self.published is not None and claim.tick < self.published.tick:
+            # The tables were made anew: what was published of them is no more.
+            self.published, self.refused = None, MappingProxyType({})
         if self.published is not None and not self.is_gone:
             if now_seconds - self._published_at >= self.wait_seconds:
-                # What a server refuses is tried again with the next horizon.
                 self.is_gone = True
                 self._let_go(ticks, claim, self.published)
             return
-        found = self._found(ticks, claim)
+        latest_ms = limit_ms(claim.time_ms, self.history_seconds)
+        point = ticks.newest(What.SETTLED, time_ms=latest_ms)
+        found = next_horizon(ticks.newest(What.HORIZON), point)
         if found is None or found == self.published:
+            if self.published is not None and self.refused:
+                self._let_go(ticks, claim, self.published)
             return
         # A process before this one may have ended before its quorum answered.
         ticks.publish(found, is_repeat=True)
         self.published, self._published_at, self.is_gone = found, now_seconds, False
 
-    def _found(self, ticks: TickTable, claim: TickRow) -> TickRow | None:
-        """Returns the horizon that is to be published: a later one if it is worth it."""
-        before = ticks.newest(What.HORIZON)
-        limit_ms = claim.time_ms - round(self.history_seconds * 1000)
-        point = ticks.newest(What.SETTLED, time_ms=max(0, limit_ms))
-        if point is not None:
-            found = TickRow(point.generation, point.tick, What.HORIZON, point.time_ms)
-            if is_worth(before, found):
-                return found
-        return before
-
     def _let_go(self, ticks: TickTable, claim: TickRow, horizon: TickRow) -> None:
-        """Lets go of what no query at the horizon, or behind it, reads.
-
-        Raises NotStored once all was tried.
-        """
-        errors: list[NotStored] = []
-        for step in (
-            partial(self._drop_ends, horizon.tick),
-            partial(self._drop_days, horizon.time_ms),
-            partial(self._prune, ticks, claim, horizon.tick),
+        """Lets go of what no query at the horizon, or behind it, reads."""
+        refused: dict[str, str] = {}
+        for name, step in (
+            (updates_table(self.table), partial(self._drop_ends, horizon.tick)),
+            (rows_table(self.table), partial(self._drop_days, horizon.time_ms)),
+            (ticks_table(self.table), partial(self._prune, ticks, claim, horizon.tick)),
         ):
             try:
-                step()
+                refused |= {f"{name} {number}": text for number, text in step().items()}
             except NotStored as error:
-                errors.append(error)
-        if errors:
-            raise errors[0]
+                refused[name] = f"{name} keeps what lies before the horizon: " + refusal(
+                    error.problem
+                )
+        self.refused = MappingProxyType(refused)
 
-    def _drop_days(self, time_ms: int) -> None:
-        drop_expired_days(
+    def _drop_ends(self, horizon: int) -> Mapping[int, str]:
+        def are_over(partitions: Iterable[int]) -> list[int]:
+            return sorted(each for each in partitions if each < droppable_end(horizon))
+
+        return drop_partitions(self.store, updates_table(self.table), are_over).refused
+
+    def _drop_days(self, time_ms: int) -> Mapping[int, str]:
+        return drop_expired_days(
             self.store,
             self.table,
             horizon_time_ms=time_ms,
             retention_hours=self.retention_hours,
-        )
-
-    # -- ends
-
-    def _drop_ends(self, horizon: int) -> None:
-        database, name = self.store.database, updates_table(self.table)
-
-        def drop(it: Connected) -> None:
-            found = it.client.execute(PARTITIONS, {"database": database, "table": name})
-            for number in sorted(int(partition) for (partition,) in found):
-                if number < droppable_end(horizon):
-                    table = quoted(database, name)
-                    it.client.execute(f"ALTER TABLE {table} DROP PARTITION {number}")
-
-        self.store.answer_of_leader(name, drop)
+        ).refused
 
     # -- rows of t__ticks
 
-    def _prune(self, ticks: TickTable, claim: TickRow, horizon: int) -> None:
+    def _prune(self, ticks: TickTable, claim: TickRow, horizon: int) -> Mapping[int, str]:
         """Deletes rows of `t__ticks`, if there are many.
 
         18.16 leaves the last part of a quorum out of the deletion until the next insert: rows that
@@ -238,3 +234,4 @@ class Horizon:
         if condition := ticks.first_answer(ask):
             statement = f"ALTER TABLE {table} DELETE WHERE {condition}"
             ticks.first_answer(lambda it: it.client.execute(statement))
+        return {}

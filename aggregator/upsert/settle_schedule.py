@@ -1,7 +1,9 @@
-"""Settle schedule: looks at the servers of an upsert table, settles it every settle_seconds, and
-has its horizon follow.
+"""Settle schedule: looks at the servers of an upsert table and has its horizon follow, at a pace of
+its own, and settles the table every settle_seconds beside that.
 
-A failure is logged, and tried again: ticks go on without settle points, and only reads get slower.
+A settling may wait for servers as long as it may take; looks, the horizon and what it lets go do
+not wait for it. Whatever fails is told, and tried again: ticks go on without settle points, and
+only reads get slower.
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import asyncio
 import logging
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import NamedTuple
@@ -23,20 +25,27 @@ from aggregator.upsert.claims import ClaimsMissing, TickRow, TickTable, What, se
 from aggregator.upsert.horizon import Horizon
 from aggregator.upsert.mark import TableMark
 from aggregator.upsert.server_levels import ServerLevels, look_at_servers
-from aggregator.upsert.settling import Settled, Settler, settle_plan
+from aggregator.upsert.settle_plan import SettlePlan, settle_plan
+from aggregator.upsert.settling import Settled, Settler
 from aggregator.upsert.table_names import UNTIL, rows_table
 from aggregator.upsert.table_orders import TableOrders
 from aggregator.upsert.tick import OPEN
+from aggregator.upsert.visibility import shown_since_s
 from replicator.config.upsert_table import UpsertTable
+from replicator.notices.condition import Kind
 from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import SettleTable
-from replicator.runtime.report_once import ReportOnce
+from replicator.runtime.clock import monotonic
 from replicator.runtime.run_in_thread import run_in_thread
 
 log = logging.getLogger(__name__)
 
 LOOK_SECONDS = 2.0
 """Pause between two looks at the servers."""
+SETTLING_SECONDS_MAX = 300.0
+"""Longest settling. One that takes longer is gone on with by the next one, at the same point."""
+LOST_SECONDS = 600.0
+"""Pause between two settlings while ends are lost: each has the servers read all rows."""
 COUNT_SECONDS = 600.0
 """Pause between two counts of dead rows, which read a column of all rows."""
 DEAD = "SELECT count(), countIf({until} < {open}) FROM {table}"
@@ -63,6 +72,20 @@ class ServerLook(NamedTuple):
     horizon: TickRow | None = None
 
 
+class _Seen(NamedTuple):
+    """Look as far as settling needs it.
+
+    Args:
+        at_mark: claim of the mark.
+        names: of the servers that get queries.
+    """
+
+    points: Sequence[TickRow]
+    at_mark: TickRow
+    names: Sequence[str]
+    horizon: TickRow | None
+
+
 @dataclass(eq=False)
 class SettleSchedule:
     """Settling of one table.
@@ -70,6 +93,9 @@ class SettleSchedule:
     Args:
         settler_of: makes the settling, given the table of ticks.
         order_log: returns all orders that are known.
+        tell: takes what is wrong, by its kind; an empty text once it is over.
+        clock: monotonic, in seconds.
+        look_seconds: see LOOK_SECONDS.
         look: the last one at the servers; None before the first.
     """
 
@@ -79,53 +105,72 @@ class SettleSchedule:
     settler_of: Callable[[TickTable], Settler]
     orders: TableOrders
     order_log: Callable[[], OrderLog]
+    tell: Callable[[Kind, str], None] = lambda kind, text: None
+    clock: Callable[[], float] = monotonic
+    look_seconds: float = LOOK_SECONDS
     look: ServerLook | None = field(init=False, default=None)
     _levels: ServerLevels = field(init=False)
     _horizon: Horizon = field(init=False)
+    _seen: _Seen | None = field(init=False, default=None)
+    _new_at: float = field(init=False, default=-math.inf)
+    """Time at which a mark was taken for a settle point."""
     _settled_at: float = field(init=False, default=-math.inf)
+    """Time at which a settling ended."""
+    _unreached: TickRow | None = field(init=False, default=None)
+    _rests_until: float = field(init=False, default=-math.inf)
     _counted_at: float = field(init=False, default=-math.inf)
     _counted: float | None = field(init=False, default=None)
     _points_from: int = field(init=False, default=0)
     """First settle point that is asked for."""
     _times: dict[int, int] = field(init=False, default_factory=dict)
     """Times of claimed ticks that were looked at, by number."""
-    _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
+    _told: dict[tuple[Kind, str], str] = field(init=False, default_factory=dict)
+    """Troubles that hold now, by their kind and the part of the work."""
 
     def __post_init__(self) -> None:
         table = self.table
-        self._levels = ServerLevels(table.server_lag_seconds)
         self._horizon = Horizon(
             self.store, table.name, table.history_seconds, table.retention_hours
         )
 
     async def keep(self, ticks: TickTable) -> None:
         """Settles the table until cancelled."""
-        look_seconds = min(LOOK_SECONDS, self.table.settle_seconds)
-        while True:
-            await asyncio.sleep(look_seconds)
-            try:
-                await run_in_thread(self._round, ticks)
-            except (NotStored, ClaimsMissing) as error:
-                if self._reports.is_news(self.table.name, str(error)):
-                    log.error(
-                        "event=settling-fails feed=%s table=%s: %s",
-                        self.feed,
-                        self.table.name,
-                        error,
-                    )
-            else:
-                self._reports.settle(self.table.name)
+        # Its tables may have been made anew since the run before.
+        self._levels = ServerLevels(self.table.server_lag_seconds)
+        self._seen, self._unreached, self._points_from = None, None, 0
+        pause_seconds = min(self.look_seconds, self.table.settle_seconds)
+        settling: asyncio.Task[bool] | None = None
+        async with asyncio.TaskGroup() as tasks:
+            while True:
+                await asyncio.sleep(pause_seconds)
+                # A look that began before the end of a settling may lack its point.
+                is_free = settling is None or settling.done()
+                has_looked = await self._tried(self._look, ticks)
+                if is_free and has_looked and (plan := self._due()) is not None:
+                    settling = tasks.create_task(self._tried(self._settle, ticks, plan))
 
-    def _round(self, ticks: TickTable) -> None:
-        """Looks at the servers, and settles what is due. Blocking.
+    async def _tried(self, work: Callable[..., None], *given: object) -> bool:
+        """Does work in a thread; returns False if servers did not do their part."""
+        try:
+            await run_in_thread(work, *given)
+        except (NotStored, ClaimsMissing) as error:
+            if self._is_news(Kind.SETTLING_FAILS, str(error), of=work.__name__):
+                log.error("event=settling-fails %s: %s", self._name, error)
+            return False
+        self._is_news(Kind.SETTLING_FAILS, "", of=work.__name__)
+        return True
+
+    def _look(self, ticks: TickTable) -> None:
+        """Looks at the servers, and has the horizon follow. Blocking.
 
         Raises NotStored, ClaimsMissing: look again.
         """
+        self._seen = None
         claim = ticks.newest(What.CLAIM)
         if claim is None:
             return
         sights, failures = look_at_servers(self.store, self.table.name)
-        mark = self._levels.take(claim.tick, sights, failures, time.monotonic())
+        mark = self._levels.take(claim.tick, sights, failures, self.clock())
         points = ticks.settle_points(self._points_from)
         horizon = ticks.newest(What.HORIZON)
         self.look = ServerLook(
@@ -140,25 +185,82 @@ class SettleSchedule:
         if not names or not mark.tick:
             return
         at_mark = claim if claim.tick == mark.tick else ticks.claims(mark.tick, mark.tick)[0]
-        now_ms = time.time_ns() // 1_000_000
-        order = self.orders.due(SettleTable, self.order_log(), now_ms)
-        plan = settle_plan(
-            points,
-            at_mark,
-            names,
-            seconds_since_last=math.inf if order else time.monotonic() - self._settled_at,
-            settle_seconds=self.table.settle_seconds,
-            horizon=horizon.tick if horizon else 0,
-        )
-        if order is not None:
-            self.orders.done(order)
+        self._seen = _Seen(points, at_mark, names, horizon)
         # Points before the last one that each server has say nothing any more.
         self._points_from = min(settle_point(points, claim.tick, name) for name in names)
-        if plan is not None:
-            self._settled_at = time.monotonic()
-            settled = self.settler_of(ticks).settle(plan, timeout_seconds=self.table.settle_seconds)
-            self._log(settled, time.monotonic() - self._settled_at)
-        self._horizon.follow(ticks, claim, time.monotonic())
+        self._horizon.follow(ticks, claim, self.clock())
+        text = "; ".join(self._horizon.refused.values())
+        if self._is_news(Kind.UPSERT_NOT_DROPPED, text):
+            log.error("event=upsert-not-dropped %s: %s", self._name, text)
+
+    def _due(self) -> SettlePlan | None:
+        """Returns what is to be settled now, by the last look."""
+        order = self.orders.due(SettleTable, self.order_log(), time.time_ns() // 1_000_000)
+        seen, now = self._seen, self.clock()
+        if seen is None:
+            return None
+        if order is not None:
+            self.orders.done(order)
+        horizon = seen.horizon
+        plan = settle_plan(
+            seen.points,
+            seen.at_mark,
+            seen.names,
+            seconds_since_new=now - self._new_at if order is None else math.inf,
+            seconds_since_last=now - self._settled_at,
+            settle_seconds=self.table.settle_seconds,
+            horizon=horizon.tick if horizon else 0,
+            shown_since_s=(
+                shown_since_s(horizon.time_ms, self.table.retention_hours) if horizon else 0
+            ),
+            unreached=self._unreached if order is None else None,
+        )
+        if plan is None:
+            return None
+        is_resting = now < self._rests_until and order is None
+        if is_resting and not any(map(plan.can_count, seen.names)):
+            return None
+        if not plan.is_begun:
+            self._new_at = now
+        return plan
+
+    def _settle(self, ticks: TickTable, plan: SettlePlan) -> None:
+        """Settles. Blocking. Raises NotStored: try again."""
+        began = self.clock()
+        # Until it is published; whatever ends the settling.
+        self._unreached = TickRow(plan.generation, plan.point, What.SETTLED, plan.time_ms)
+        try:
+            settled = self.settler_of(ticks).settle(
+                plan, timeout_seconds=min(self.table.settle_seconds, SETTLING_SECONDS_MAX)
+            )
+        finally:
+            self._settled_at = self.clock()
+        if settled.is_published:
+            self._unreached = None
+        text = ""
+        if settled.are_ends_lost:
+            text, self._rests_until = lost_text(settled), self._settled_at + LOST_SECONDS
+        if self._is_news(Kind.UPSERT_ENDS_LOST, text):
+            log.error("event=upsert-ends-lost %s: %s", self._name, text)
+        self._log(settled, self._settled_at - began)
+
+    @property
+    def _name(self) -> str:
+        return f"feed={self.feed} table={self.table.name}"
+
+    def _is_news(self, kind: Kind, text: str, *, of: str = "") -> bool:
+        """Tells what is wrong, or that it is over; returns True for a text that differs.
+
+        Args:
+            text: empty if nothing is wrong.
+            of: part of the work, where parts may fail by themselves.
+        """
+        if self._told.get((kind, of), "") == text:
+            return False
+        self._told[kind, of] = text
+        texts = (each for (known, _), each in self._told.items() if each and known is kind)
+        self.tell(kind, "; ".join(texts))
+        return bool(text)
 
     def _times_of(self, marks: Mapping[str, int], claim: TickRow) -> dict[str, int | None]:
         """Returns the times of ticks that servers have, as far as their claims were looked at."""
@@ -170,9 +272,9 @@ class SettleSchedule:
     def _dead_rows(self, mark: TableMark) -> float | None:
         """Returns the share of dead rows, counted now and then on a server that has the mark."""
         replica = next((it for it in self.store.replicas if str(it) in mark.servers), None)
-        if replica is None or time.monotonic() - self._counted_at < COUNT_SECONDS:
+        if replica is None or self.clock() - self._counted_at < COUNT_SECONDS:
             return self._counted
-        self._counted_at = time.monotonic()
+        self._counted_at = self.clock()
         database, table = self.store.database, self.table.name
         try:
             self._counted = self.store.answer_of(
@@ -185,14 +287,25 @@ class SettleSchedule:
 
     def _log(self, settled: Settled, seconds: float) -> None:
         log.info(
-            "event=settled feed=%s table=%s tick=%d published=%s servers=%d seconds=%.2f",
-            self.feed,
-            self.table.name,
+            "event=settled %s tick=%d published=%s servers=%d seconds=%.2f",
+            self._name,
             settled.plan.point,
             str(settled.is_published).lower(),
             len(settled.servers),
             seconds,
         )
+
+
+def lost_text(settled: Settled) -> str:
+    """Returns what is wrong where no server has all ends, for an operator."""
+    plan = settled.plan
+    named = [name for name in plan.after if plan.can_count(name)]
+    found = "; ".join(f"{server} {text}" for server, text in sorted(settled.failures.items()))
+    return (
+        f"no server that answers has a settle point at or behind the horizon, tick {plan.horizon}, "
+        f"before which ends are dropped: queries are refused ({found}). Bring back one of those "
+        f"that had it: {', '.join(named) or 'none is known'}; see docs/upsert.md, Lost ends"
+    )
 
 
 def read_dead_share(client: Client, database: str, table: str) -> float | None:

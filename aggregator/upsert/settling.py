@@ -1,7 +1,7 @@
 """Settling: brings the ends of rows into the rows, so that queries need not join them.
 
-1  choose   S2: the mark, as every server that does not lag has its ends. S1: the settle point
-            before, of each server the newest that names it.
+1  choose   S2 (settle_plan.py), and S1: the settle point before, of each server the newest that
+            names it.
 2  push     a last part that 18.16 would leave out: see Pusher below.
 3  mutate   UPDATE _until = least(_until, S2) of the rows whose ends are in (S1, S2].
 4  count    on each server, the rows of these ends that are open still.
@@ -15,7 +15,8 @@ query at a mark between S1 and S2 reads the ends themselves (decision 0102).
 
 A server that was away for longer than the history, or is new, cannot count: ends behind its settle
 point are gone. Its parts become those of the others by replication alone. It has S2 once the rows
-that are open at S2 are those of a server that was counted at S2.
+that are open at S2 are those of a server that was counted at S2. If no server is left that can
+count, the rows have to prove that ends are in them (lost_ends.py).
 
 Pusher: of each partition of the table, 18.16 leaves out of merges and mutations the last part that
 a quorum insert made, until there is another. So a row of tick 0, which no query sees, is inserted
@@ -27,7 +28,7 @@ all partitions are pushed once there are several.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, TypeVar
 
@@ -40,7 +41,8 @@ from aggregator.store.server_features import SUBQUERY_MUTATIONS
 from aggregator.store.shard_store import NotStored, ShardStore
 from aggregator.tables.native_block import NativeBlock
 from aggregator.tables.table_schema import Column, TableSchema
-from aggregator.upsert.claims import TickRow, TickTable, What, settle_point
+from aggregator.upsert.claims import TickRow, TickTable, What
+from aggregator.upsert.lost_ends import doubtful_keys
 from aggregator.upsert.repeatable_insert import RepeatableInserts
 from aggregator.upsert.row_ends import encoded
 from aggregator.upsert.server_levels import (
@@ -50,6 +52,7 @@ from aggregator.upsert.server_levels import (
     look_at_servers,
     read_sight,
 )
+from aggregator.upsert.settle_plan import SettlePlan
 from aggregator.upsert.table_names import (
     ROW_ID,
     TIME,
@@ -66,7 +69,7 @@ T = TypeVar("T")
 POLL_SECONDS = 0.1
 POLL_SECONDS_MAX = 2.0
 ATTEMPT_SECONDS = 10.0
-"""Time after which a mutation that left rows open is made again."""
+"""Time after which a mutation that left rows open is made again; twice as long each time."""
 UNFINISHED_MAX = 20
 """Mutations that may wait for last parts before all partitions are pushed."""
 PUSHER_COLUMNS = {ROW_ID: "UInt64", UNTIL: "UInt32", TIME: "DateTime"}
@@ -77,7 +80,7 @@ UNFINISHED = """
 SELECT count() FROM system.mutations
 WHERE database = %(database)s AND table = %(table)s AND parts_to_do > 0
 """
-HORIZON = "SELECT max(tick) FROM {ticks} WHERE what = 'horizon'"
+HORIZON = "SELECT max(tick) FROM {ticks} WHERE what = 'horizon' AND generation = {generation}"
 OPEN_ROWS = f"""
 SELECT count(), sum(intHash64({ROW_ID})) FROM {{rows}}
 WHERE {UNTIL} > {{point}} AND {ROW_ID} < {{end}}
@@ -92,60 +95,9 @@ WHERE database = %(database)s AND table = %(table)s AND active GROUP BY partitio
 """
 
 
-class SettlePlan(NamedTuple):
-    """Settle point to reach.
-
-    Args:
-        point: tick of the settle point.
-        time_ms: time of the tick.
-        after: by name of a server, the newest settle point that names it.
-        horizon: that is published; ends up to it may be gone.
-    """
-
-    generation: int
-    point: int
-    time_ms: int
-    after: Mapping[str, int]
-    horizon: int = 0
-
-    def can_count(self, server: str) -> bool:
-        """Returns True for a server that has all ends behind the last point that names it."""
-        return has_ends(self.after.get(server, 0), self.horizon)
-
-    def first(self, servers: Iterable[str]) -> int:
-        """Returns the tick after which ends are brought into the rows, for servers together."""
-        return min((self.after.get(server, 0) for server in servers), default=0)
-
-
-def settle_plan(
-    points: Sequence[TickRow],
-    claim: TickRow,
-    servers: Iterable[str],
-    *,
-    seconds_since_last: float,
-    settle_seconds: float,
-    horizon: int = 0,
-) -> SettlePlan | None:
-    """Returns the next settle point; None if none is due. Pure.
-
-    Args:
-        points: settle points, by tick.
-        claim: of the mark: the newest tick that every server which gets queries has.
-        servers: names of those servers; without any, nothing is due.
-        seconds_since_last: since a settling began; infinite at first.
-        horizon: that is published.
-    """
-    if seconds_since_last < settle_seconds or not claim.tick:
-        return None
-    wanted = set(servers)
-    known = wanted.union(*(each.servers for each in points))
-    after = {server: settle_point(points, claim.tick, server) for server in sorted(known)}
-    if all(after[server] >= claim.tick for server in wanted):
-        return None
-    return SettlePlan(claim.generation, claim.tick, claim.time_ms, after, horizon)
-
-
-def update_statement(database: str, table: str, after: int, up_to: int, ends: int) -> str:
+def update_statement(
+    database: str, table: str, after: int, up_to: int, ends: int, generation: int
+) -> str:
     """Returns the mutation that brings the ends of the ticks in (after, up_to] into the rows.
 
     Each server runs the sub-queries by itself. One that lacks ends would be the first to be done,
@@ -157,10 +109,10 @@ def update_statement(database: str, table: str, after: int, up_to: int, ends: in
         ends: that these ticks have; a block that came twice may make it more on a server.
     """
     updates = quoted(database, updates_table(table))
-    ticks = quoted(database, ticks_table(table))
+    horizon = HORIZON.format(ticks=quoted(database, ticks_table(table)), generation=generation)
     lacks_ends = (
         f"(SELECT count() FROM {updates} WHERE tick > {after} AND tick <= {up_to}) < {ends} "
-        f"AND ({HORIZON.format(ticks=ticks)}) <= {after}"
+        f"AND ({horizon}) <= {after}"
     )
     # Within the comparison, so that it comes first: newer servers order conditions as they like.
     row_id = f"({ROW_ID} + throwIf({lacks_ends}))"
@@ -188,6 +140,7 @@ class Settled:
         plan: settle point that was to be reached.
         counts: by name of the replica, the last count; of those that answered all the time.
         failures: by address, why a replica was not counted.
+        are_ends_lost: no server can count that answers, and the rows of none prove it whole.
         mutations: statements that were made.
         pushed: rows that were inserted to push last parts.
     """
@@ -196,6 +149,7 @@ class Settled:
     is_published: bool = False
     counts: dict[str, ReplicaCount] = field(default_factory=dict)
     failures: dict[str, str] = field(default_factory=dict)
+    are_ends_lost: bool = False
     mutations: int = 0
     pushed: int = 0
 
@@ -278,22 +232,60 @@ class Settler:
         result = Settled(plan)
         # The other half is for counting, even if a server hangs or lags all the time.
         complete = self._complete_servers(result, timeout_seconds / 2)
-        counted = {name: it for name, it in complete.items() if plan.can_count(name)}
+        counted = self._countable(complete, result)
+        returning = [it for name, it in complete.items() if name not in counted]
+        # A mutation that was made gets a part of the time; if rows stay open, it is repeated.
+        is_made, attempt_seconds = plan.is_begun, self._attempt_seconds
         while counted and self._clock() < deadline:
-            after = plan.first(counted)
-            attempt_ends = min(deadline, self._clock() + self._attempt_seconds)
-            if ends := self._ends(counted, after, plan.point):
-                self._push(counted, after, plan.point, result)
-                self._mutate(
-                    counted,
-                    update_statement(self._store.database, self._table, after, plan.point, ends),
-                )
-                result.mutations += 1
-            if self._counts(counted, result, attempt_ends):
+            patience = min(attempt_seconds, timeout_seconds / 4) if is_made else attempt_seconds
+            if not is_made:
+                self._bring(counted, result)
+            if self._counts(counted, result, min(deadline, self._clock() + patience)):
                 break
-        self._compare([it for name, it in complete.items() if name not in counted], counted, result)
+            if not is_made:
+                # Each mutation has the servers read two columns of all parts once more.
+                attempt_seconds *= 2
+            is_made = False
+        self._compare(returning, counted, result)
         self._publish(result)
         return result
+
+    def _countable(self, complete: Mapping[str, _Server], result: Settled) -> dict[str, _Server]:
+        """Returns the servers that have all ends behind the point that the plan has for them.
+
+        If there is none, those count from the horizon on whose rows prove that they lack no end.
+        """
+        plan = result.plan
+        counted = {name: it for name, it in complete.items() if plan.can_count(name)}
+        if counted or not complete:
+            return counted
+        database, table = self._store.database, self._table
+
+        def ask(it: Connected) -> int:
+            return doubtful_keys(it.client, database, table, plan.horizon, plan.shown_since_s)
+
+        for name, server in complete.items():
+            keys = self._answer(server.replica, result, ask)
+            if keys == 0:
+                counted[name] = server
+            elif keys is not None:
+                result.failures[str(server.replica)] = f"has {keys} keys whose newest row is unsure"
+        result.are_ends_lost = not counted
+        after = {**plan.after, **dict.fromkeys(counted, plan.horizon)}
+        result.plan = plan._replace(after=after)
+        return counted
+
+    def _bring(self, servers: Mapping[str, _Server], result: Settled) -> None:
+        """Makes the mutation that brings the ends into the rows, if there are any."""
+        plan = result.plan
+        after = plan.first(servers)
+        if ends := self._ends(servers, after, plan.point):
+            self._push(servers, after, plan.point, result)
+            statement = update_statement(
+                self._store.database, self._table, after, plan.point, ends, plan.generation
+            )
+            self._mutate(servers, statement)
+            result.mutations += 1
 
     def _complete_servers(self, result: Settled, seconds: float) -> dict[str, _Server]:
         """Returns the servers that have all rows and ends up to the point, by name.
@@ -412,7 +404,8 @@ class Settler:
         database, after = self._store.database, plan.first([server.sight.server])
         condition = open_condition(database, self._table, after, plan.point)
         table = quoted(database, rows_table(self._table))
-        horizon = HORIZON.format(ticks=quoted(database, ticks_table(self._table)))
+        ticks = quoted(database, ticks_table(self._table))
+        horizon = HORIZON.format(ticks=ticks, generation=plan.generation)
 
         def ask(it: Connected) -> ReplicaCount:
             rows = _number(it.client, f"SELECT count() FROM {table} WHERE {condition}")

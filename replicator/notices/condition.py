@@ -32,6 +32,9 @@ class Kind(StrEnum):
     PARKED = "parked"
     UPSERT_FAILED = "upsert-failed"
     UPSERT_LANE_STOPPED = "upsert-lane-stopped"
+    UPSERT_ENDS_LOST = "upsert-ends-lost"
+    UPSERT_NOT_DROPPED = "upsert-not-dropped"
+    SETTLING_FAILS = "settling-fails"
 
 
 class Subject(NamedTuple):

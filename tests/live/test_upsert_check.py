@@ -27,7 +27,8 @@ from aggregator.upsert.claims import TickRow, TickTable, What
 from aggregator.upsert.fold import KeyState, fold
 from aggregator.upsert.repeatable_insert import RepeatableInserts
 from aggregator.upsert.row_ends import ends_table
-from aggregator.upsert.settling import Settler, settle_plan
+from aggregator.upsert.settle_plan import settle_plan
+from aggregator.upsert.settling import Settler
 from aggregator.upsert.table_creation import create_tables
 from aggregator.upsert.table_names import UPSERT_COLUMNS
 from aggregator.upsert.tick import Tick
@@ -117,9 +118,7 @@ class Kept:
         servers = [
             database.replica_name(each, f"{TABLE}__rows") for each in range(len(database.replicas))
         ]
-        plan = settle_plan(
-            [], self.claims[-1], servers, seconds_since_last=60.0, settle_seconds=1.0
-        )
+        plan = settle_plan([], self.claims[-1], servers, settle_seconds=1.0)
         assert plan and self.settler.settle(plan, timeout_seconds=30.0).is_published
 
     async def commit(self, tick: Tick) -> None:

@@ -108,7 +108,7 @@ class Calls:
             "calls",
             horizon_time_ms=self.time_ms(horizon),
             retention_hours=TABLE.retention_hours,
-        )
+        ).dropped
 
     def bootstrapped(self) -> set[int]:
         """Returns the offsets of the rows that the state has at the newest tick."""

@@ -15,7 +15,9 @@ from aggregator.upsert.horizon import Horizon
 from aggregator.upsert.query_mark import At
 from aggregator.upsert.reader import Reader, UpsertPlace
 from aggregator.upsert.seen_rows import UpsertNames
-from aggregator.upsert.settling import SettlePlan, settle_plan
+from aggregator.upsert.settle_plan import SettlePlan, settle_plan
+from aggregator.upsert.settling import Settled
+from aggregator.upsert.tick import OPEN as OPEN_ROW
 from aggregator.upsert.tick import ROW_BITS
 from aggregator.upsert.upsert_schema import TICKS_PER_PARTITION
 from aggregator.upsert.visibility import MarkRefused
@@ -67,7 +69,6 @@ def plan_now(kept: Kept) -> SettlePlan:
         kept.ticks.settle_points(),
         kept.ticks.newest(What.CLAIM),
         kept.servers,
-        seconds_since_last=1.0,
         settle_seconds=1.0,
         horizon=horizon.tick if horizon else 0,
     )
@@ -224,3 +225,21 @@ def test_ends_before_the_horizon_go_and_all_that_may_be_read_stays(kept):
     claimed = [("claim", each) for each in range(TICKS_PER_PARTITION - 5, horizon)]
     assert until(lambda: left() == claimed, 20), "claims are as old as rows may be"
     assert kept.bootstrapped() == {key: state[:1] for key, state in kept.states.items()}
+    # Nobody is left that a settle point names, but for servers that are gone.
+    plan = plan_now(kept)
+    plan = plan._replace(after={"gone": plan.point})
+
+    def settled_by_rows() -> Settled:
+        return kept.settler().settle(plan, timeout_seconds=10.0)
+
+    assert settled_by_rows().servers == tuple(sorted(kept.servers)), (
+        "the rows prove that no end is lost"
+    )
+    lose = f"ALTER TABLE accounts__rows UPDATE _until = {OPEN_ROW} WHERE _until < {horizon} "
+    kept.database.order(0, f"{lose} AND _deleted = 0 AND _row_id >= {1 << ROW_BITS}")
+    assert until(lambda: settled_by_rows().are_ends_lost, 20)
+    # An operator may still say that a server has them (docs/upsert.md, Lost ends).
+    says = "INSERT INTO accounts__ticks SELECT generation, tick, 'settled', time_ms, [], 0, 0, 0, "
+    says += "0, ['new'] FROM accounts__ticks WHERE what = 'horizon' ORDER BY tick DESC LIMIT 1"
+    kept.database.order(0, says)
+    assert "new" in kept.ticks.settle_points(horizon, horizon)[0].servers

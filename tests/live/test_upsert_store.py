@@ -23,7 +23,8 @@ from aggregator.upsert.repeatable_insert import RepeatableInserts
 from aggregator.upsert.row_ends import ends_table, read_ends
 from aggregator.upsert.seen_rows import ReadMark, UpsertNames, rows_at
 from aggregator.upsert.server_levels import ServerLevels, look_at_servers
-from aggregator.upsert.settling import Settled, Settler, settle_plan, update_statement
+from aggregator.upsert.settle_plan import settle_plan
+from aggregator.upsert.settling import Settled, Settler, update_statement
 from aggregator.upsert.table_creation import create_tables
 from aggregator.upsert.tick import OPEN, ROW_BITS, Lane
 from aggregator.upsert.tick_clock import ClockDiffers, TickClock
@@ -141,7 +142,6 @@ class Kept:
             self.ticks.settle_points(),
             claim,
             self.servers,
-            seconds_since_last=1.0,
             settle_seconds=1.0,
         )
         return (settler or self.settler()).settle(plan, timeout_seconds=timeout_seconds)
@@ -149,7 +149,7 @@ class Kept:
     def mutation(self) -> str:
         """Returns the statement of a settling at the newest tick."""
         ends = sum(map(len, self.ends.values()))
-        return update_statement(self.database.name, "accounts", 0, self.tick, ends)
+        return update_statement(self.database.name, "accounts", 0, self.tick, ends, 1)
 
     def expected(self, mark: int) -> list[tuple[int, int]]:
         """Returns what is seen at a mark by brute force: the newest row of each key."""

@@ -173,6 +173,11 @@ def remarks(found: UpsertStatus) -> Iterator[str]:
                     f"behind: {name}: tick {each.tick} is cut, and the servers that answer know of "
                     f"claims up to {each.claimed}"
                 )
+        if each.are_ends_lost:
+            yield (
+                f"ends lost: {name}: no server that answers has a settle point at or behind the "
+                "horizon, so that all queries are refused; see docs/upsert.md, Lost ends"
+            )
         for part in each.partitions:
             if part.stopped is not None:
                 place = f"{part.cluster} {part.topic}-{part.partition}"

@@ -23,6 +23,7 @@ PAGES = frozenset(
         Kind.FEED_REFUSED,
         Kind.UPSERT_FAILED,
         Kind.UPSERT_LANE_STOPPED,
+        Kind.UPSERT_ENDS_LOST,
     }
 )
 """Kinds of conditions about everything that a carrier or a loader has, a feed in a cluster, or an

@@ -52,6 +52,9 @@ EFFECTS: Mapping[str, Effect] = {
     Kind.COLUMNS_NOT_LOADED: Effect.WAITS,
     Kind.UPSERT_FAILED: Effect.WAITS,
     Kind.UPSERT_LANE_STOPPED: Effect.WAITS,
+    Kind.UPSERT_ENDS_LOST: Effect.WAITS,
+    Kind.UPSERT_NOT_DROPPED: Effect.WAITS,
+    Kind.SETTLING_FAILS: Effect.WAITS,
 }
 """Effect of each kind of condition. A kind of a later version waits."""
 

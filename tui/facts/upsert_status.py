@@ -34,12 +34,13 @@ class ServerAnswer:
 
     Args:
         claim: newest one that it has; None: none.
-        settled: newest settle point at which it was counted.
+        settled: newest settle point at which it was counted, at or behind the horizon.
         oldest: tick that may be read.
         is_whole: it had every part of the table that was committed when it was asked.
         unsettled: ends of rows behind its settle point.
         rows: stored, those that ended included.
         bytes: of all tables that keep the upsert table.
+        horizon: that is published; 0: none.
     """
 
     claim: TickRow | None
@@ -49,6 +50,7 @@ class ServerAnswer:
     unsettled: int
     rows: int
     bytes: int
+    horizon: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +127,7 @@ class UpsertTableView:
         settled: newest settle point of all servers that answer.
         oldest: tick that may be read.
         unsettled_events: ends of rows that a query reads beside the rows.
+        are_ends_lost: no server that answers has the ends of rows that queries need.
         lag: offsets that no tick took, of all partitions whose ends are known; None while a
             partition with records is in no tick yet.
         are_orders_known: partitions say whether they are frozen.
@@ -146,6 +149,7 @@ class UpsertTableView:
     settled_age_seconds: float | None
     oldest: int | None
     unsettled_events: int | None
+    are_ends_lost: bool
     lag: int | None
     are_orders_known: bool
     partitions: tuple[UpsertPartitionView, ...]
@@ -204,6 +208,8 @@ def table_view(facts: UpsertFacts, now_ms: int) -> UpsertTableView:
         settled_age_seconds=_age_seconds(settled, now_ms),
         oldest=max((each.oldest for each in answers), default=None),
         unsettled_events=max((each.unsettled for each in answers), default=None),
+        are_ends_lost=bool(answers)
+        and all(each.settled is None and each.horizon > 0 for each in answers),
         lag=sum(lags) if is_lag_known else None,
         are_orders_known=facts.orders is not None,
         partitions=partitions,

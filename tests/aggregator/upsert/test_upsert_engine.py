@@ -97,7 +97,7 @@ def stored() -> Iterator[tuple[list[tuple[int, Version]], dict[bytes, KeyState]]
         for _ in range(2):  # a block that comes twice changes nothing
             for block in ends_blocks(ends_table(folded.ends)):
                 insert("accounts__updates", block)
-    statement = update_statement(BANK, "accounts", 0, SETTLED, ends=settled_ends)
+    statement = update_statement(BANK, "accounts", 0, SETTLED, settled_ends, 1)
     execute(f"{statement} SETTINGS mutations_sync = 2")
     insert("accounts__ticks", ticks_block(TickRow(1, SETTLED, What.SETTLED, 0, servers=("",))))
     yield records, states
@@ -150,7 +150,9 @@ def packed(query: str) -> bytes:
 
 
 def test_a_mutation_fails_where_ends_are_missing_and_not_where_they_were_dropped(stored):
-    statement = update_statement(BANK, "accounts", 0, SETTLED, ends=10**6)
+    statement = update_statement(BANK, "accounts", 0, SETTLED, 10**6, 1)
+    # A horizon of another generation says nothing about the ends of this one.
+    insert("accounts__ticks", ticks_block(TickRow(2, 9, What.HORIZON, 0)))
     with pytest.raises(RuntimeError, match="throwIf|FUNCTION_THROW_IF"):
         execute(f"{statement} SETTINGS mutations_sync = 2")
     condition = f"database = '{BANK}' AND NOT is_done"

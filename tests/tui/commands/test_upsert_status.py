@@ -70,6 +70,13 @@ def test_ledger_and_store_are_compared() -> None:
     assert found.startswith("behind: feed status: tick 12 is cut")
 
 
+def test_a_table_whose_ends_are_lost_says_so() -> None:
+    (view,) = STATUS.tables
+    lost = replace(view, are_ends_lost=True)
+    found = list(remarks(UpsertStatus(taken_at=0.0, tables=(lost,))))
+    assert any(each.startswith("ends lost: feed status: no server") for each in found)
+
+
 def test_partitions_have_lines_of_their_own_if_they_are_asked_for() -> None:
     assert "SEGMENT" not in status_text(STATUS)
     shown = status_text(STATUS, by_partition=True)

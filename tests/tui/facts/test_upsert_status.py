@@ -99,6 +99,18 @@ def test_the_settle_point_is_that_of_the_server_furthest_behind() -> None:
     assert (found.settled, found.settled_age_seconds) == (0, None)
 
 
+def test_ends_are_lost_once_no_server_that_answers_has_a_point_behind_the_horizon() -> None:
+    lost = replace(ANSWER, settled=None, horizon=6)
+    young = replace(ANSWER, settled=None)
+    for servers, are_lost in (
+        ({"a": lost, "b": lost, "c": None}, True),
+        ({"a": lost, "b": ANSWER}, False),
+        ({"a": young}, False),
+        ({"a": None}, False),
+    ):
+        assert table_view(replace(FACTS, servers=servers), NOW_MS).are_ends_lost is are_lost
+
+
 def test_what_nobody_tells_is_not_known_and_what_is_not_there_yet_is_0() -> None:
     silent = replace(FACTS, tick=None, is_tick_known=False, servers={"one": None}, ends={})
     view = table_view(silent, NOW_MS)

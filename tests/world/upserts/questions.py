@@ -13,6 +13,7 @@ from aggregator.store import recognition, schema_reader
 from aggregator.upsert import (
     bootstrap,
     claims,
+    lost_ends,
     query_session,
     row_block,
     server_levels,
@@ -176,6 +177,24 @@ def _dead(server: UpsertServer, *_: Any) -> Answer:
     return [(len(untils), sum(each < OPEN for each in untils))]
 
 
+def _doubtful(server: UpsertServer, query: str, _: Parameters, __: bool) -> Answer:
+    holds = condition(server, query)
+    rows: defaultdict[bytes, list[tuple[int, int, bool, bool]]] = defaultdict(list)
+    above = UNTIL_ABOVE.search(query)
+    assert above, query
+    for it, until in _with_until(server):
+        if holds(it, OPEN):
+            of = it.values
+            version = (of[ORDER], of[ROW_ID], until > int(above[1]), bool(of[DELETED]))
+            rows[of[KEY]].append(version)
+    return [(sum(_is_doubtful(sorted(each)) for each in rows.values()),)]
+
+
+def _is_doubtful(rows: list[tuple[int, int, bool, bool]]) -> bool:
+    opens = sum(is_open for _, _, is_open, _ in rows)
+    return opens > 1 or (opens == 1 and not rows[-1][2])
+
+
 # -- bootstraps
 
 
@@ -286,7 +305,12 @@ def _newest(server: UpsertServer, *_: Any) -> Answer:
 
 def _horizon(server: UpsertServer, query: str, _: Parameters, __: bool) -> Answer:
     """Answers what the newest horizon is, with its time or without; 0 without any."""
-    found = [it.values for it in _ticks(server, "horizon")]
+    generation = re.search(r"generation = (\d+)", query)
+    found = [
+        it.values
+        for it in _ticks(server, "horizon")
+        if generation is None or it.values["generation"] == int(generation[1])
+    ]
     names = ("tick", "time_ms") if "max(time_ms)" in query else ("tick",)
     return [tuple(max((it[name] for it in found), default=0) for name in names)]
 
@@ -414,6 +438,7 @@ BY_BEGIN: Mapping[str, Callable[[Any, str, Parameters, bool], Answer]] = {
     _begin(query_session.POINTS): _points,
     _begin(settling.HORIZON): _horizon,
     _begin(settling.OPEN_ROWS): _open_rows,
+    _begin(lost_ends.DOUBTFUL): _doubtful,
     _begin(bootstrap.OWN_POINT): _own_point,
     _begin(query_session.TIME_OF): _time_of,
     _begin(query_session.ROWS_BEFORE): _rows_before,

@@ -57,8 +57,8 @@ class UpsertLoop(SinkLoop):
     """Loop of a world whose keepers wait for their store and for Spark."""
 
     waiting = SinkLoop.waiting | {
-        *("newest", "newest_stored", "planned", "wait", "stop", "_round", "stored_rows"),
-        *("notes_of", "now_ms"),
+        *("newest", "newest_stored", "planned", "wait", "stop", "_look", "_settle"),
+        *("stored_rows", "notes_of", "now_ms"),
     }
 
 

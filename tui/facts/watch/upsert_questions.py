@@ -364,4 +364,5 @@ def read_server(client: Client, database: str, table: UpsertTable, generation: i
         unsettled=unsettled,
         rows=stored,
         bytes=size,
+        horizon=horizons[0].tick if horizons else 0,
     )
