@@ -236,7 +236,9 @@ def test_all_servers_and_the_daemon_lose_power_in_the_midst_of_a_tick(scene):
 def test_a_full_disk_of_the_state_is_told_and_the_table_goes_on_once_there_is_space(scene):
     with scene.state.full():
         scene.send()
-        scene.daemon.hear("event=upsert-failed .*No space left on device.* aggregator.upsert_dir")
+        scene.daemon.hear(
+            r"event=upsert-failed .*No space left on device.*\(aggregator.upsert_dir\)"
+        )
     scene.ground.assert_seen(*REPLICAS)
 
 

@@ -375,7 +375,7 @@ def test_rows_and_ends_of_a_tick_that_is_not_claimed_are_known_if_one_server_has
     row += (3 << ROW_BITS, OPEN, 0, "k" * 16, 1, BEGIN_S)
     assert kept.database.insert(2, "accounts__rows", [row]) == codes.ACKED
     assert kept.ticks.newest_stored() == 3
-    end = RowEnd(1 << ROW_BITS, 4, 4 << ROW_BITS, EndKind.SUPERSEDED, 0, 0, bytes(16))
+    end = RowEnd(1 << ROW_BITS, 0, 0, EndKind.SUPERSEDED, 4, 4 << ROW_BITS, bytes(16))
     kept.ticks.insert_ends(4, ends_table([end]), is_repeat=False)
     assert kept.ticks.newest_stored() == 4
     for replica in (0, 1):
