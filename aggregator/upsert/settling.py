@@ -69,7 +69,7 @@ T = TypeVar("T")
 POLL_SECONDS = 0.1
 POLL_SECONDS_MAX = 2.0
 ATTEMPT_SECONDS = 10.0
-"""Time after which a mutation that left rows open is made again; twice as long each time."""
+"""Time after which a mutation that left rows open is made again."""
 UNFINISHED_MAX = 20
 """Mutations that may wait for last parts before all partitions are pushed."""
 PUSHER_COLUMNS = {ROW_ID: "UInt64", UNTIL: "UInt32", TIME: "DateTime"}
@@ -234,17 +234,14 @@ class Settler:
         complete = self._complete_servers(result, timeout_seconds / 2)
         counted = self._countable(complete, result)
         returning = [it for name, it in complete.items() if name not in counted]
-        # A mutation that was made gets a part of the time; if rows stay open, it is repeated.
-        is_made, attempt_seconds = plan.is_begun, self._attempt_seconds
+        # A mutation of a settling before gets a part of the time, and is repeated then.
+        is_made, patience = plan.is_begun, min(self._attempt_seconds, timeout_seconds / 4)
         while counted and self._clock() < deadline:
-            patience = min(attempt_seconds, timeout_seconds / 4) if is_made else attempt_seconds
             if not is_made:
                 self._bring(counted, result)
+                patience = self._attempt_seconds
             if self._counts(counted, result, min(deadline, self._clock() + patience)):
                 break
-            if not is_made:
-                # Each mutation has the servers read two columns of all parts once more.
-                attempt_seconds *= 2
             is_made = False
         self._compare(returning, counted, result)
         self._publish(result)
