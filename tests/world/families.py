@@ -63,6 +63,7 @@ from tests.world.sinks.scene import KILLS as SINK_KILLS
 from tests.world.sinks.scene import LETTERS as SINK_LETTERS
 from tests.world.sinks.scene import RESTS as SINK_RESTS
 from tests.world.sinks.scene import Course as SinkCourse
+from tests.world.upserts import courses as upsert_courses
 from tests.world.upserts import history as upsert_history
 from tests.world.upserts import mutations as of_upserts
 from tests.world.upserts.scene import Course as UpsertCourse
@@ -160,8 +161,9 @@ def _claims(course: ClaimCourse) -> Family:
     return Family(play, dict.fromkeys(mutations, of_claims.RULE), course.seconds)
 
 
-def _upserts(course: UpsertCourse) -> Family:
-    mutations = {it.name: it for it in of_upserts.MUTATIONS}
+def _upserts(name: str, course: UpsertCourse) -> Family:
+    known = (*of_upserts.MUTATIONS, *upsert_courses.MUTATIONS)
+    mutations = {it.name: it for it in known if it.family == name}
 
     def play(asked: HistoryRequest) -> Result:
         if asked.mutation and asked.mutation not in _taken_out:
@@ -261,6 +263,10 @@ FAMILIES: Mapping[str, Family] = {
     "object_letters": _objects(of_objects.LETTERS, of_objects.OF_LETTERS),
     "object_cuts": _objects(log_mutations.CUT, log_mutations.OF_CUT),
     "object_recreations": _objects(log_mutations.RECREATED, log_mutations.OF_RECREATED),
-    "upserts": _upserts(UpsertCourse()),
+    "upserts": _upserts("upserts", UpsertCourse()),
+    "upsert_lags": _upserts("upsert_lags", upsert_courses.LAGS),
+    "upsert_answers": _upserts("upsert_answers", upsert_courses.ANSWERS),
+    "upsert_logs": _upserts("upsert_logs", upsert_courses.LOGS),
+    "upsert_days": _upserts("upsert_days", upsert_courses.DAYS),
     "object_truncations": _objects(loss_mutations.FEW_KINDS, loss_mutations.MUTATIONS),
 }

@@ -35,9 +35,11 @@ class LogReading:
         """Yields the batches below an offset that are not known to be committed yet.
 
         A new leader's high watermark may be behind: what its predecessor committed is in its log.
+        Of a topic that is deleted the first replica's log is read.
         """
-        decided = self.partition.decided
-        leader = decided.leader if decided.leader != NOBODY else min(decided.in_sync)
+        decided, leader = self.partition.decided, self.partition.decided.leader
+        if leader == NOBODY:
+            leader = min(decided.in_sync, default=self.partition.replicas[0])
         yield from self._read(self.partition.logs[leader], end)
 
     def _read(self, log: ReplicaLog, limit: int) -> Iterator[Batch]:

@@ -32,6 +32,11 @@ class RecordsOfLog(Observer):
             self.values.append(value)
             self.by_offset[offset] = value
 
+    @property
+    def committed(self) -> int:
+        """Offset up to which all records are noted."""
+        return self._reading.position
+
     def up_to(self, end: int) -> tuple[list[int], list[bytes]]:
         """Returns offsets and values of the records below an offset, which are committed."""
         at = bisect_left(self.offsets, end)

@@ -11,12 +11,22 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from aggregator.driver import upsert_tables
 from aggregator.driver.upsert_tables import UpsertTables
-from aggregator.upsert import fact_reader, row_task, server_levels, settling
+from aggregator.upsert import (
+    fact_reader,
+    horizon,
+    row_task,
+    server_levels,
+    settle_schedule,
+    settling,
+)
 from aggregator.upsert.cluster_logs import ClusterLogs
+from aggregator.upsert.fact_reader import UpsertFactReader
+from aggregator.upsert.horizon import Horizon
+from aggregator.upsert.range_reader import RangeReader
 from replicator.config.topology import Appliance
 from replicator.kafka.client.epoch_regress import EpochRegress
 from replicator.notices.conditions import Conditions
@@ -28,9 +38,15 @@ from tests.world.process import CURRENT, Process
 from tests.world.sinks.loaded_feed import REGION
 from tests.world.upserts import world_store
 from tests.world.upserts.spark import PlayedCoordinator, Posting, Worker
+from tests.world.upserts.stored import TICKS_PER_PARTITION
+
+if TYPE_CHECKING:
+    from tests.world.upserts.scene import Course
 
 LOOK_SECONDS = 0.5
 REFRESH_SECONDS = 2.0
+HORIZON_WAIT_SECONDS, HORIZON_LOOK_SECONDS, HORIZON_STEP_MS = 1.5, 1.0, 1000
+"""A query of a world takes no time, and a history lasts a minute."""
 _workers: dict[Process, Worker] = {}
 
 
@@ -128,9 +144,16 @@ def worker_of(appliance: Appliance, feed: str, table: str) -> Worker:
 
 
 @contextmanager
-def played(seed: int) -> Iterator[None]:
-    """Has the product's own makers make what this world has."""
+def played(course: Course) -> Iterator[None]:
+    """Has the product's own makers make what this world has, with times of its own."""
+    patience = course.patience_seconds
     places: list[tuple[Any, str, Any]] = [
+        (upsert_tables, "UpsertFactReader", partial(UpsertFactReader, patience_seconds=patience)),
+        (upsert_tables, "RangeReader", partial(RangeReader, patience_seconds=patience)),
+        (settle_schedule, "Horizon", partial(Horizon, wait_seconds=HORIZON_WAIT_SECONDS)),
+        (horizon, "LOOK_SECONDS", HORIZON_LOOK_SECONDS),
+        (horizon, "STEP_MS", HORIZON_STEP_MS),
+        (horizon, "TICKS_PER_PARTITION", TICKS_PER_PARTITION),
         (upsert_tables, "store_of", world_store.store_of),
         (upsert_tables, "KeyCoordinator", PlayedCoordinator),
         (upsert_tables, "TickPostingFile", Posting),

@@ -9,22 +9,24 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
+from pathlib import Path
 
 from aggregator.upsert.query_mark import FRESH, SETTLED
+from aggregator.upsert.tick import Lane
 from tests.world.checks.wrong import Wrong
 from tests.world.faults.dealer import Dealer, SharedDice, all_of, some_of
 from tests.world.outcome import Outcome
 from tests.world.replay import WHOLE, Replay, replayed
 from tests.world.sinks.letter_view import RecordPlace
 from tests.world.sinks.sink_loop import run
+from tests.world.upserts import world_store
 from tests.world.upserts.daemon import played
-from tests.world.upserts.faults import FAULTS, NAMED
+from tests.world.upserts.faults import FAULTS, NAMED, order_rotation
 from tests.world.upserts.load import SEND_COUNT_MAX, SENDS_PER_SECOND
+from tests.world.upserts.log_faults import accept, is_there
 from tests.world.upserts.scene import Course, Scene, UpsertLoop
 
 LOAD_SECONDS = 60.0
-QUIET_SECONDS = 120.0
-"""Bound for the end: virtual time within which all has to be right without faults."""
 
 
 class UpsertHistory:
@@ -62,7 +64,10 @@ class UpsertHistory:
         looking.cancel()
         await scene.close()
         checks = scene.checks
-        scene.tell(f"{checks.claimed} ticks, settled {checks.settled}, {checks.shown} answers")
+        scene.tell(
+            f"{checks.claimed} ticks, settled {checks.settled}, horizon {checks.horizon}, "
+            f"{len(scene.keeper.dropped)} parts dropped, {checks.shown} answers"
+        )
         records = sum(len(it.offsets) for it in scene.truth.records.values())
         return Outcome(scene.seed, records, loop.time(), loop.steps, scene.log)
 
@@ -83,6 +88,9 @@ class UpsertHistory:
             server.resume()
             server.open_session()
             server.loses_answers, server.slowness = False, 1.0
+            server.lagging.clear()
+            server.mutates_at = 0.0
+            server.create_tables()
         for table in scene.keeper.tables.values():
             table.is_full, table.refusal = False, None
         for daemon in scene.daemons:
@@ -92,10 +100,17 @@ class UpsertHistory:
             scene.start_daemon()
 
     async def _settle(self) -> None:
-        give_up_at = self.scene.loop.time() + QUIET_SECONDS
+        await self._be_right()
+        if self.scene.rotated_at:
+            order_rotation(self.scene)
+            await self._be_right()
+
+    async def _be_right(self) -> None:
+        give_up_at = self.scene.loop.time() + self.scene.course.quiet_seconds
         while differing := self._differences():
             if self.scene.loop.time() > give_up_at:
                 raise Wrong("; ".join(differing))
+            accept(self.scene)
             await asyncio.sleep(1.0)
 
     def _differences(self) -> list[str]:
@@ -104,13 +119,19 @@ class UpsertHistory:
         if newest is None or checks.claimed != newest.number:
             return [f"{checks.claimed} ticks are claimed, {len(truth.ticks)} were cut"]
         found = []
-        for lane, end in zip(newest.lanes, newest.ends, strict=True):
-            cluster = scene.clusters[lane.cluster]
-            partition = cluster.partition(lane.topic_id, lane.partition)
-            if partition is not None:
-                left = [it for it in truth.records[lane].offsets if it >= end]
+        ends = dict(zip(newest.lanes, newest.ends, strict=True))
+        stopped = {newest.lanes[it.lane] for it in newest.stops if it.is_accepted}
+        for lane, records in truth.records.items():
+            if is_there(scene, lane):
+                left = [it for it in records.offsets if it >= ends.get(lane, 0)]
                 if left:
-                    found.append(f"{lane} has {len(left)} records behind {end}")
+                    found.append(f"{lane} has {len(left)} records behind {ends.get(lane)}")
+            elif lane in ends and lane not in stopped:
+                found.append(f"{lane} is gone, and not stopped")
+        keeper = scene.daemons[-1].tables.keepers[0]
+        folder = keeper.checkpoint.folder if keeper.checkpoint else Path()
+        if scene.rotated_at > world_store.began_at(folder):
+            found.append(f"the state was not read anew since {scene.rotated_at:.1f} s (68)")
         for server in scene.servers.values():
             for at in (FRESH, SETTLED):
                 answer = checks.answer(server, at)
@@ -120,17 +141,23 @@ class UpsertHistory:
 
     def _letters(self) -> list[str]:
         truth = self.scene.truth
-        broken = {
-            RecordPlace(lane.topic, lane.partition, offset)
-            for number in truth.ticks
-            for lane, records in truth.rows_of(number).items()
-            for offset, row in records.items()
-            if row is None
-        }
+        wanted, allowed = set(), set()
+        for number in truth.ticks:
+            for lane, records in truth.rows_of(number).items():
+                for offset, row in records.items():
+                    if row is None:
+                        place = RecordPlace(lane.topic, lane.partition, offset)
+                        (allowed if self._is_lost(lane, offset) else wanted).add(place)
         sent = {place for place, count in self.scene.letters.committed.items() if count}
-        if broken == sent:
+        if wanted <= sent <= wanted | allowed:
             return []
-        return [f"no letter: {sorted(broken - sent)}; foreign: {sorted(sent - broken)}"]
+        return [f"no letter: {sorted(wanted - sent)}; foreign: {sorted(sent - wanted - allowed)}"]
+
+    def _is_lost(self, lane: Lane, offset: int) -> bool:
+        """Returns True for a record that its log has lost, perhaps before anybody read it."""
+        cluster = self.scene.clusters[lane.cluster]
+        partition = cluster.partition(lane.topic_id, lane.partition)
+        return partition is None or offset < min(it.start for it in partition.logs.values())
 
 
 def play(
@@ -143,5 +170,5 @@ def play(
     def make(loop: UpsertLoop) -> UpsertHistory:
         return UpsertHistory(Scene(loop, seed, course or Course()), replay)
 
-    with played(seed):
+    with played(course or Course()):
         return replayed(seed, make, replay, partial(run, make_loop=UpsertLoop))

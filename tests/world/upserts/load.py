@@ -9,36 +9,44 @@ from typing import NamedTuple
 from tests.replicator.batches.source_batches import Record
 from tests.world.mirror.source_load import Sender
 
-KEYS = 24
 VERSIONS = 60
 BROKEN = b"{broken"
-OLD_MS = 86_400_000
-"""Age of records that belong to the day before."""
 SEND_COUNT_MAX, SENDS_PER_SECOND = 5, 0.8
 
 
 class Told(NamedTuple):
-    """Row that a record tells."""
+    """Row that a record tells.
+
+    Args:
+        at_ms: timestamp of the record.
+    """
 
     key: int
     version: int
     name: str
     is_delete: bool
+    at_ms: int
 
 
 @dataclass(slots=True)
 class UpsertSender(Sender):
     """Producer for one partition."""
 
-    old_share: float = 0.3
-    old_ms: int = OLD_MS
+    keys: int = 24
+    old_range_ms: tuple[int, int] = (0, 0)
+    """Ages of old records, of which each batch draws one."""
+
+    async def _batch(self, count: int, is_transactional: bool) -> list[bytes]:
+        least, most = self.old_range_ms
+        self.old_ms = self.dice.randint(least, most) if least < most else least
+        return await super(UpsertSender, self)._batch(count, is_transactional)
 
     def _record(self, at: int, now: int) -> Record:
         number, dice = self.sent + at, self.dice
         row = {
-            "id": dice.randrange(KEYS),
+            "id": dice.randrange(self.keys),
             "version": dice.randrange(VERSIONS),
-            "name": f"{self.cluster.name} {self.place.partition} {number}",
+            "name": f"{self.cluster.name} {self.place.partition} {number} at {now}",
             "gone": int(dice.random() < 0.15),
         }
         value = json.dumps(row).encode()
@@ -52,4 +60,5 @@ def told(value: bytes) -> Told | None:
     if value.startswith(BROKEN):
         return None
     row = json.loads(value)
-    return Told(row["id"], row["version"], row["name"], bool(row["gone"]))
+    at_ms = int(row["name"].rpartition(" ")[2])
+    return Told(row["id"], row["version"], row["name"], bool(row["gone"]), at_ms)

@@ -1,4 +1,4 @@
-"""Mutations of an upsert table: rules 65 to 73, each taken out by itself."""
+"""Mutations of an upsert table: rules 65 to 76, each taken out by itself."""
 
 from __future__ import annotations
 
@@ -15,19 +15,20 @@ from aggregator.upsert import (
     keeper,
     key_coordinator,
     query_session,
-    repeatable_insert,
     seen_rows,
-    settling,
 )
 from aggregator.upsert.claims import TickRow, TickTable, What
-from aggregator.upsert.keeper import KeeperRun, claim_of
+from aggregator.upsert.keeper import KeeperRun, TableKeeper, claim_of
 from aggregator.upsert.key_coordinator import TickResult
 from aggregator.upsert.recovery import Found, Recovery, StateAction
 from aggregator.upsert.row_task import RowWorker
 from aggregator.upsert.settling import Settled, Settler
 from aggregator.upsert.tick import Tick
 from aggregator.upsert.tick_cut import Cut
+from aggregator.upsert.tick_store import TickStore
 from aggregator.upsert.visibility import ReplicaCount
+from replicator.kafka.client.cluster import Fenced
+from tests.world.sinks.feed_scene import until
 from tests.world.upserts.spark import PlayedCoordinator
 
 
@@ -42,9 +43,11 @@ class UpsertMutation:
     name: str
     rule: int
     take_out: Callable[[], None]
+    family: str = "upserts"
 
 
-def _set(of: Any, name: str, made: Any) -> None:
+def put(of: Any, name: str, made: Any) -> None:
+    """Puts something in the place of a part of the product."""
     setattr(of, name, made)
 
 
@@ -58,7 +61,7 @@ def _claim_before_ends() -> None:
         self.ticks.insert_ends(tick.number, result.ends, is_repeat=is_repeat)
         self._loop.call_soon_threadsafe(self._was_claimed, claim, result)
 
-    _set(KeeperRun, "folded", folded)
+    put(KeeperRun, "folded", folded)
 
 
 def _cut_before_claim() -> None:
@@ -68,7 +71,7 @@ def _cut_before_claim() -> None:
         await usual(self, tick)
         self._is_claimed.set()
 
-    _set(KeeperRun, "_post", post)
+    put(KeeperRun, "_post", post)
 
 
 def _part_is_block() -> None:
@@ -78,7 +81,7 @@ def _part_is_block() -> None:
         found = any(block.among(each.rows).any() for each in sight.replicas)
         return Decision(Verdict.DONE) if found else usual(block, sight, **more)
 
-    _set(shard_store, "decide", decide)
+    put(shard_store, "decide", decide)
 
 
 def _end_names_new_row() -> None:
@@ -89,14 +92,14 @@ def _end_names_new_row() -> None:
         at = found.schema.get_field_index("row_id")
         return found.set_column(at, found.schema.field("row_id"), found["by_row_id"])
 
-    _set(key_coordinator, "ends", ends)
+    put(key_coordinator, "ends", ends)
 
 
 def _runner_up_forgotten() -> None:
     def newest(_: PlayedCoordinator, known: list[bytes], version: bytes) -> list[bytes]:
         return [max([*known, version])]
 
-    _set(PlayedCoordinator, "newest", newest)
+    put(PlayedCoordinator, "newest", newest)
 
 
 def _old_checkpoint_kept() -> None:
@@ -107,10 +110,10 @@ def _old_checkpoint_kept() -> None:
         is_old = found.checkpoint is not None and made.state is StateAction.BOOTSTRAP
         return replace(made, state=StateAction.KEEP) if is_old else made
 
-    _set(keeper, "recovery", recovery)
+    put(keeper, "recovery", recovery)
 
 
-def _changed_cut(change: Callable[[Tick, int], Tick]) -> None:
+def changed_cut(change: Callable[[Tick, int], Tick]) -> None:
     usual = keeper.cut
 
     def cut(
@@ -119,11 +122,7 @@ def _changed_cut(change: Callable[[Tick, int], Tick]) -> None:
         found = usual(before, logs, answering, clock_ms, *more, **named)
         return replace(found, tick=change(found.tick, clock_ms)) if found.tick else found
 
-    _set(keeper, "cut", cut)
-
-
-def _time_goes_back() -> None:
-    _changed_cut(lambda tick, clock_ms: replace(tick, time_ms=clock_ms))
+    put(keeper, "cut", cut)
 
 
 def _lanes_numbered_anew() -> None:
@@ -131,7 +130,7 @@ def _lanes_numbered_anew() -> None:
         lanes, ranges = zip(*sorted(zip(tick.lanes, tick.ranges, strict=True)), strict=True)
         return replace(tick, lanes=lanes, ranges=ranges)
 
-    _changed_cut(sorted_lanes)
+    changed_cut(sorted_lanes)
 
 
 def _letters_by_another_producer() -> None:
@@ -141,14 +140,14 @@ def _letters_by_another_producer() -> None:
         self._producer = EffectProducer(self._parts.home)
         return await usual(self)
 
-    _set(KeeperRun, "_letters", letters)
+    put(KeeperRun, "_letters", letters)
 
 
 def _letters_left_out() -> None:
     async def letters(_: KeeperRun) -> None:
         return None
 
-    _set(KeeperRun, "_letters", letters)
+    put(KeeperRun, "_letters", letters)
 
 
 def _settled_before_count() -> None:
@@ -156,7 +155,7 @@ def _settled_before_count() -> None:
         result.counts.update(dict.fromkeys(servers, ReplicaCount(result.plan.point, 0)))
         return True
 
-    _set(Settler, "_counts", counts)
+    put(Settler, "_counts", counts)
 
 
 def _settled_for_all() -> None:
@@ -166,41 +165,28 @@ def _settled_for_all() -> None:
         servers = ("ch-1", "ch-2", "ch-3") if row.what is What.SETTLED else ()
         usual(self, row._replace(servers=servers), **more)
 
-    _set(TickTable, "publish", publish)
-
-
-def _mutation_without_guard() -> None:
-    usual = settling.update_statement
-
-    def statement(*given: Any) -> str:
-        return re.sub(r"throwIf\(.*? AND tick <= \d+\) < \d+ AND ", "(", usual(*given))
-
-    _set(settling, "update_statement", statement)
+    put(TickTable, "publish", publish)
 
 
 def _no_pushers() -> None:
-    _set(Settler, "_push", lambda *_: None)
+    put(Settler, "_push", lambda *_: None)
 
 
 def _levels_by_sequential_reads() -> None:
-    _set(query_session, "has_all", lambda *_: True)
+    put(query_session, "has_all", lambda *_: True)
 
 
-def _one_acknowledgement() -> None:
-    _set(repeatable_insert, "ACKNOWLEDGEMENTS", 1)
-
-
-def _changed_seen(pattern: str, text: str) -> None:
+def changed_seen(pattern: str, text: str) -> None:
     usual = seen_rows.seen
-    _set(seen_rows, "seen", lambda *given: re.sub(pattern, text, usual(*given)))
+    put(seen_rows, "seen", lambda *given: re.sub(pattern, text, usual(*given)))
 
 
 def _no_bound_on_rows() -> None:
-    _changed_seen(r"_row_id < \d+ AND ", "")
+    changed_seen(r"_row_id < \d+ AND ", "")
 
 
 def _ends_below_mark() -> None:
-    _changed_seen(r"_ends\.tick <= ", "_ends.tick < ")
+    changed_seen(r"_ends\.tick <= ", "_ends.tick < ")
 
 
 def _bootstrap_without_deletes() -> None:
@@ -209,7 +195,7 @@ def _bootstrap_without_deletes() -> None:
     def query(*given: Any) -> str:
         return re.sub(r"_deleted = 1 AND _time >= toDateTime\(\d+\) OR ", "", usual(*given))
 
-    _set(bootstrap, "slice_query", query)
+    put(bootstrap, "slice_query", query)
 
 
 def _redo_sends_nothing() -> None:
@@ -219,7 +205,36 @@ def _redo_sends_nothing() -> None:
         if task.is_new:
             await usual(self, task, rows, reading, moment)
 
-    _set(RowWorker, "_store", store)
+    put(RowWorker, "_store", store)
+
+
+def _redo_cuts_anew() -> None:
+    usual = getattr(TableKeeper, "_with_gaps")  # noqa: B009
+
+    async def with_gaps(self: TableKeeper, holder: Any, tick: Tick) -> Tick:
+        await until(lambda: all(each.is_answering for each in self.parts.logs), 0.1)
+        logs = {lane: it for each in self.parts.logs for lane, it in each.logs.items()}
+        ranges = tuple(
+            taken._replace(end=max(taken.end, it.end)) if (it := logs.get(lane)) else taken
+            for lane, taken in zip(tick.lanes, tick.ranges, strict=True)
+        )
+        found: Tick = await usual(self, holder, replace(tick, ranges=ranges))
+        await self.parts.tick_store.commit(holder, found)
+        return found
+
+    put(TableKeeper, "_with_gaps", with_gaps)
+
+
+def _fenced_keeper_commits() -> None:
+    usual = TickStore.commit
+
+    async def commit(self: TickStore, holder: Any, tick: Tick, **more: Any) -> None:
+        try:
+            await usual(self, holder, tick, **more)
+        except Fenced:
+            await usual(self, await self.open(), tick)
+
+    put(TickStore, "commit", commit)
 
 
 MUTATIONS = (
@@ -227,18 +242,17 @@ MUTATIONS = (
     UpsertMutation("a tick is cut before the former is claimed", 65, _cut_before_claim),
     UpsertMutation("part of a block is the block", 69, _part_is_block),
     UpsertMutation("a tick that is done again sends no rows", 69, _redo_sends_nothing),
-    UpsertMutation("one acknowledgement does for repeats", 69, _one_acknowledgement),
+    UpsertMutation("a tick that is done again is cut anew", 65, _redo_cuts_anew),
+    UpsertMutation("a fenced keeper commits ticks", 65, _fenced_keeper_commits),
     UpsertMutation("an end names the new row", 68, _end_names_new_row),
     UpsertMutation("the runner-up is forgotten", 68, _runner_up_forgotten),
     UpsertMutation("an old checkpoint is kept", 68, _old_checkpoint_kept),
     UpsertMutation("a bootstrap leaves deletes out", 73, _bootstrap_without_deletes),
-    UpsertMutation("the time of ticks goes back", 65, _time_goes_back),
     UpsertMutation("lanes are numbered anew", 66, _lanes_numbered_anew),
     UpsertMutation("letters of each tick have another producer", 42, _letters_by_another_producer),
     UpsertMutation("letters are left out", 42, _letters_left_out),
     UpsertMutation("a settle point goes before its count", 71, _settled_before_count),
     UpsertMutation("a settle point names all servers", 71, _settled_for_all),
-    UpsertMutation("a server settles without its ends", 71, _mutation_without_guard),
     UpsertMutation("last parts are not pushed", 71, _no_pushers),
     UpsertMutation("levels by sequential reads", 70, _levels_by_sequential_reads),
     UpsertMutation("no bound on rows", 67, _no_bound_on_rows),

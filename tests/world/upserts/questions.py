@@ -1,4 +1,5 @@
-"""Questions about an upsert table that the product asks a server, recognized by its own texts."""
+"""Questions about the rows of an upsert table that the product asks a server, recognized by its own
+texts."""
 
 from __future__ import annotations
 
@@ -9,26 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from aggregator.store import recognition, schema_reader
 from aggregator.upsert import (
     bootstrap,
     claims,
+    horizon,
     lost_ends,
     query_session,
     row_block,
-    server_levels,
     settle_schedule,
     settling,
     stored_rows,
-    tick_clock,
 )
 from aggregator.upsert.table_names import DELETED, KEY, ORDER, ROW_ID, TIME, UNTIL
 from aggregator.upsert.tick import OPEN, ROW_BITS
-from aggregator.upsert.upsert_schema import PUBLISHED, ROWS_PARTITION, TICKS_COLUMNS
+from aggregator.upsert.upsert_schema import PUBLISHED, TICKS_COLUMNS
 from aggregator.upsert.visibility import DAY_S, day_of
 from tests.world.sinks import questions as of_sinks
+from tests.world.upserts import server_questions
 from tests.world.upserts.stored import ROWS, TICKS, UPDATES, UpsertRow
-from tests.world.virtual_loop import EPOCH
 
 if TYPE_CHECKING:
     from tests.world.upserts.server import UpsertServer
@@ -45,6 +44,7 @@ ENDED = re.compile(
 )
 DAY = re.compile(rf"{TIME} >= toDateTime\((\d+)\) AND {TIME} < toDateTime\((\d+)\)")
 SHARE = re.compile(r"% (\d+) = (\d+)")
+SINCE = re.compile(rf"{TIME} >= toDateTime\((\d+)\)")
 DELETES = re.compile(rf"\({DELETED} = 1 AND {TIME} >= toDateTime\((\d+)\) OR ")
 PLACES = re.compile(r"toString\(_partition\)\), \[(.*?)\], \[", re.DOTALL)
 TEXT = re.compile(r"'([^']*)'")
@@ -60,8 +60,8 @@ def answered(
     for begin, answer in BY_BEGIN.items():
         if query.startswith(begin):
             return answer(server, query, parameters, is_consistent)
-    if query in ANSWERS:
-        return ANSWERS[query](server, parameters)
+    if query in server_questions.ANSWERS:
+        return server_questions.ANSWERS[query](server, parameters)
     return of_sinks.answered(server, query, parameters)
 
 
@@ -107,12 +107,17 @@ def _with_until(
 
 
 def _seen(server: UpsertServer, query: str, _: Parameters, is_consistent: bool) -> Answer:
-    holds = condition(server, query, is_consistent=is_consistent)
+    holds, since_s = condition(server, query, is_consistent=is_consistent), _since(query)
     return [
         (it.values["id"], it.values["version"], it.values["name"], it.values["gone"])
         for it, until in _with_until(server, is_consistent=is_consistent)
-        if holds(it, until)
+        if holds(it, until) and it.values[TIME] >= since_s
     ]
+
+
+def _since(query: str) -> int:
+    found = SINCE.search(query)
+    return int(found[1]) if found else 0
 
 
 def _open_rows(server: UpsertServer, query: str, _: Parameters, __: bool) -> Answer:
@@ -122,6 +127,8 @@ def _open_rows(server: UpsertServer, query: str, _: Parameters, __: bool) -> Ans
 
 
 def _count(server: UpsertServer, query: str, _: Parameters, __: bool) -> Answer:
+    if _table(query) == TICKS:
+        return [(0,)]  # those that could be pruned, which are few
     holds = condition(server, query)
     return [(sum(holds(it, until) for it, until in _with_until(server)),)]
 
@@ -137,15 +144,6 @@ def _last_parts(server: UpsertServer, query: str, parameters: Parameters, _: boo
             if held:
                 found.append((max(it.values[TIME] for it in held),))
     return found
-
-
-def _partitions(server: UpsertServer, _: Parameters) -> Answer:
-    numbers: Any = server.keeper.numbers
-    last: dict[int, Any] = {}
-    for part in sorted(server.parts[ROWS], key=lambda it: numbers.get(it, NEVER_ENDING)):
-        rows: Any = part.rows
-        last[rows[0].day] = part
-    return [(part.name,) for part in last.values()]
 
 
 def _block_rows(server: UpsertServer, _: str, parameters: Parameters, __: bool) -> Answer:
@@ -198,10 +196,11 @@ def _is_doubtful(rows: list[tuple[int, int, bool, bool]]) -> bool:
 # -- bootstraps
 
 
-def _days(server: UpsertServer, *_: Any) -> Answer:
+def _days(server: UpsertServer, query: str, *_: Any) -> Answer:
     counts: defaultdict[int, int] = defaultdict(int)
     for row in server.rows(ROWS):
-        counts[row.day] += 1
+        if row.values[TIME] >= _since(query):
+            counts[row.day] += 1
     return sorted((day_of(day * DAY_S), count) for day, count in counts.items())
 
 
@@ -353,6 +352,14 @@ def _points(server: UpsertServer, _: str, parameters: Parameters, __: bool) -> A
     return [(len(found), *max(horizons, default=(0, 0)), *max(old, default=(0, 0)))]
 
 
+def _newest_points(server: UpsertServer, *_: Any) -> Answer:
+    found: dict[str, int] = {}
+    for it in _ticks(server, "settled"):
+        for name in it.values["servers"]:
+            found[name] = max(it.values["tick"], found.get(name, 0))
+    return sorted(found.items())
+
+
 def _settled(server: UpsertServer, _: str, parameters: Parameters, __: bool) -> Answer:
     found = [
         (it.values["tick"], it.values["time_ms"])
@@ -363,58 +370,6 @@ def _settled(server: UpsertServer, _: str, parameters: Parameters, __: bool) -> 
         and parameters["server"] in it.values["servers"]
     ]
     return [max(found, default=(0, 0))]
-
-
-# -- the server
-
-
-def _made(server: UpsertServer, parameters: Parameters) -> Answer:
-    uptime = int(server.loop.time() - server.started_at)
-    return [(uptime, int(server.made_at), 0 if server.lacks_tables else 2)]
-
-
-def _session(server: UpsertServer, parameters: Parameters) -> Answer:
-    settings = {query_session.READONLY: "0", "select_sequential_consistency": "0"}
-    engines = [it.name for it in server.tables if it.name in parameters["of"]]
-    return [
-        *(("setting", name, value) for name, value in settings.items()),
-        *(("engine", name, of_sinks.ENGINE) for name in engines),
-    ]
-
-
-def _session_replicas(server: UpsertServer, parameters: Parameters) -> Answer:
-    queue_of = of_sinks.ANSWERS[recognition.REPLICA]
-    return [
-        (it.name, server.replica_name, *queue)
-        for it in server.tables
-        if it.name in parameters["of"]
-        for queue in queue_of(server, {**parameters, "table": it.name})
-    ]
-
-
-def uncommitted(server: UpsertServer, table: str) -> int:
-    """Returns how many parts of a table a server shows that ZooKeeper does not know."""
-    known = server.keeper.holders
-    return sum(server.name not in known.get(it, ()) for it in server.parts[table])
-
-
-def _uncommitted(server: UpsertServer, parameters: Parameters) -> Answer:
-    return [(uncommitted(server, parameters["table"]),)]
-
-
-def _schemas(server: UpsertServer, parameters: Parameters) -> Answer:
-    clauses = f"{of_sinks.ENGINE}('/table', 'r')"
-    return [
-        (
-            it.name,
-            of_sinks.ENGINE,
-            clauses,
-            "",
-            (),
-            ROWS_PARTITION if it.name == ROWS else "",
-        )
-        for it in server.tables
-    ]
 
 
 def _begin(text: str) -> str:
@@ -436,6 +391,7 @@ BY_BEGIN: Mapping[str, Callable[[Any, str, Parameters, bool], Answer]] = {
     _begin(query_session.NEWEST): _newest,
     _begin(query_session.SETTLED): _settled,
     _begin(query_session.POINTS): _points,
+    _begin(horizon.NEWEST_POINTS): _newest_points,
     _begin(settling.HORIZON): _horizon,
     _begin(settling.OPEN_ROWS): _open_rows,
     _begin(lost_ends.DOUBTFUL): _doubtful,
@@ -443,16 +399,4 @@ BY_BEGIN: Mapping[str, Callable[[Any, str, Parameters, bool], Answer]] = {
     _begin(query_session.TIME_OF): _time_of,
     _begin(query_session.ROWS_BEFORE): _rows_before,
     SEEN: _seen,
-}
-ANSWERS: Mapping[str, Callable[[Any, Parameters], Answer]] = {
-    server_levels.MADE: _made,
-    tick_clock.SERVER_TIME: lambda server, _: [(int(EPOCH + server.loop.time()),)],
-    settling.UNFINISHED: lambda server, _: [(len(server.parts_to_do()),)],
-    settling.TO_DO: lambda server, _: [(max(server.parts_to_do(), default=0),)],
-    settling.LAST_PARTS: _partitions,
-    query_session.BEGIN: _session,
-    recognition.UNCOMMITTED: _uncommitted,
-    query_session.REPLICAS: _session_replicas,
-    schema_reader.TABLES: _schemas,
-    recognition.REPLICA: of_sinks.ANSWERS[recognition.REPLICA],
 }

@@ -14,9 +14,10 @@ from balancer.topic_partition import TopicPartition
 from replicator.config.names import PLAN_TOPIC, dead_letter_topic
 from replicator.config.topology import Appliance
 from replicator.orders.order_log import OrderLog
+from replicator.orders.order_records import AnyRecord, key_of
 from tests.world.kafka.kafka_cluster import KafkaCluster
 from tests.world.process import Process
-from tests.world.sinks.letter_view import LetterView
+from tests.world.sinks.letter_view import LetterView, RecordPlace
 from tests.world.sinks.loaded_feed import FEED, REGION
 from tests.world.sinks.sink_loop import SinkLoop
 from tests.world.upserts import world_store
@@ -34,6 +35,8 @@ HOME = "east regional"
 DATABASE = "air"
 REPLICAS, QUORUM = 3, 2
 HOSTS = 2
+OLD_MS = 86_400_000
+"""Age of records that belong to the day before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,16 @@ class Course:
     Args:
         seconds: virtual time with load and faults.
         fault_seconds: mean time between two faults.
-        only: names of the faults that are dealt; empty: some of all, by the dice.
+        only: names of the faults that are dealt; empty: some of the usual ones, by the dice.
+        quiet_seconds: bound for the end: virtual time within which all has to be right without
+            faults.
+        patience_seconds: time after which records that no broker sends are given up.
+        is_by_time: the newest row is the one with the latest timestamp, not with the last version.
+        keys: number of keys.
+        old_share: share of batches with old records.
+        old_ms: ages of these, of which each batch draws one.
+        clock_seconds: by which clocks of daemons are ahead or behind at most.
+        settled_seconds_max: longest time without a new settle point; 0: that is not checked.
     """
 
     seconds: float = 40.0
@@ -51,6 +63,16 @@ class Course:
     only: tuple[str, ...] = ()
     settle_seconds: float = 5.0
     tick_seconds: float = 1.0
+    quiet_seconds: float = 120.0
+    patience_seconds: float = 60.0
+    is_by_time: bool = False
+    retention_hours: float = 336.0
+    history_seconds: float = 3600.0
+    keys: int = 24
+    old_share: float = 0.3
+    old_ms: tuple[int, int] = (OLD_MS, OLD_MS)
+    clock_seconds: float = 3.0
+    settled_seconds_max: float = 0.0
 
 
 class UpsertLoop(SinkLoop):
@@ -76,6 +98,8 @@ class Scene:
         self.dice = random.Random(seed)
         self.log: list[str] = []
         self.is_mended = False
+        self.rotated_at = 0.0
+        """Time of the last order that the state is read anew; 0 before the first."""
         self.folder = Path(tempfile.mkdtemp(prefix="sluice-world-"))
         loop.at_end.append(self._close)
         self.clusters = {name: self.world.cluster(name.replace(" ", "-"), 3) for name in CLUSTERS}
@@ -93,21 +117,32 @@ class Scene:
         home = self.clusters[HOME]
         home.create(PLAN_TOPIC, 1, min_in_sync=2)
         home.create(dead_letter_topic(FEED), 4, min_in_sync=2)
-        self.letters = LetterView(home, FEED, lambda place: self.wrong(f"{place}: two letters"))
-        self.truth = Truth(home, self.wrong)
+        self.letters = LetterView(home, FEED, self._letter_again)
+        self.truth = Truth(home, course, self.wrong)
         self.senders: list[UpsertSender] = []
         for name, (topic, partitions) in CLUSTERS.items():
             self.clusters[name].create(topic, partitions, min_in_sync=2)
             self.watch(name, topic)
             for number in range(partitions):
-                place = TopicPartition(topic, number)
-                dice = random.Random(self.dice.random())
-                self.senders.append(UpsertSender(self.clusters[name], place, dice))
+                self.senders.append(self.sender(name, TopicPartition(topic, number)))
         feed: Any = self.appliance(0).feed(FEED)
         self.checks = UpsertChecks(
             loop, feed, self.keeper, self.servers, self.truth, QUORUM,
-            random.Random(f"{seed} checks"),
+            random.Random(f"{seed} checks"), course,
         )  # fmt: skip
+
+    def sender(self, cluster: str, place: TopicPartition) -> UpsertSender:
+        """Returns a producer for a partition."""
+        dice = random.Random(self.dice.random())
+        course = self.course
+        return UpsertSender(
+            self.clusters[cluster],
+            place,
+            dice,
+            old_share=course.old_share,
+            keys=course.keys,
+            old_range_ms=course.old_ms,
+        )
 
     def watch(self, cluster: str, topic: str) -> None:
         """Takes down the records of a topic from now on."""
@@ -120,6 +155,15 @@ class Scene:
 
     def wrong(self, text: str) -> None:
         self.checks.wrong(text)
+
+    def order(self, record: AnyRecord) -> None:
+        """Adds an order of an operator, which daemons know at once."""
+        self.orders = self.orders.after([(key_of(record), record)])
+
+    def _letter_again(self, place: RecordPlace) -> None:
+        # Topics that are created anew have the same places once more.
+        if len(self.truth.lanes_at(place.topic, place.partition)) == 1:
+            self.wrong(f"{place}: two letters")
 
     def appliance(self, host: int) -> Appliance:
         """Returns the settings of a host."""
@@ -137,10 +181,12 @@ class Scene:
             "topics": [topic for topic, _ in CLUSTERS.values()],
             "columns": USER_COLUMNS,
             "primary_key": ["id"],
-            "newest_column": "version",
+            **({} if self.course.is_by_time else {"newest_column": "version"}),
             "delete_column": "gone",
             "settle_seconds": self.course.settle_seconds,
             "tick_seconds": self.course.tick_seconds,
+            "retention_hours": self.course.retention_hours,
+            "history_seconds": self.course.history_seconds,
             "block_rows": 16,
         }
         feed = {
@@ -174,7 +220,9 @@ class Scene:
         number = len(self.daemons)
         host = number % HOSTS
         self.tell(f"daemon {number} starts on host {host}")
-        ahead = random.Random(f"{self.seed} clock {number}").uniform(-3.0, 3.0)
+        ahead = random.Random(f"{self.seed} clock {number}").uniform(
+            -self.course.clock_seconds, self.course.clock_seconds
+        )
         self.daemons.append(
             Daemon(
                 number,

@@ -3,7 +3,8 @@ mutations bring ends into rows.
 
 As 18.16 does it (decision 0102): a mutation leaves out the last part of each day that a quorum
 insert made; each replica runs the sub-queries by itself, and the first one that is done with a part
-hands it to all others.
+hands it to all others. A partition that is dropped goes from one server after another, and the
+hashes of its blocks with it.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ WINDOW_SECONDS = 604_800.0
 LEAST = re.compile(rf"{UNTIL} = least\({UNTIL}, toUInt32\((\d+)\)\)")
 SETTLED_ENDS = re.compile(r"IN \(SELECT row_id FROM \S+ WHERE tick > (\d+) AND tick <= (\d+)\)$")
 GUARD = re.compile(r"throwIf\(.* AND tick <= \d+\) < (\d+) AND ")
+DROP = re.compile(r"ALTER TABLE `[^`]+`\.`([^`]+)` DROP PARTITION (\d+)$")
 OPEN_ROWS = re.compile(rf"{UNTIL} > (\d+) AND {ROW_ID} < (\d+)")
 RETRY_SECONDS = 0.5
 CONSISTENT = "select_sequential_consistency"
@@ -93,6 +95,8 @@ class UpsertKeeper(Keeper):
         """For each part and mutation, what the first server that was done made of it."""
         self.numbers: dict[Part, int] = {}
         """Number of each part in the log of rows."""
+        self.dropped: set[Part] = set()
+        """Parts of partitions that were dropped; servers may have some of them still."""
 
     def last_parts(self) -> set[Part]:
         """Returns the last part of each day, which mutations leave out."""
@@ -102,6 +106,23 @@ class UpsertKeeper(Keeper):
         if table.name == ROWS:
             self.numbers[part] = len(table.log)
         super().commit(table, part, replica, quorum, now)
+
+    def drop(self, table: str, partition: int) -> None:
+        """Drops the parts of a partition that are there now."""
+        kept = self.tables[table]
+        for part in kept.log:
+            if part.rows[0].partition == partition:  # type: ignore[attr-defined]
+                self.dropped.add(part)
+                kept.blocks.pop(part.block_id, None)
+        self.wake()
+
+    def can_lose(self, replica: str) -> bool:
+        are_closed = all(it.quorum is None for it in self.tables.values())
+        return are_closed and all(
+            holders - {replica}
+            for part, holders in self.holders.items()
+            if part not in self.dropped
+        )
 
 
 def _columns(types: Mapping[str, str]) -> tuple[Column, ...]:
@@ -121,6 +142,10 @@ class UpsertServer(Server):
         self.done: dict[Part, int] = {}
         """Number of the mutations that a part has behind it."""
         self.started_at = self.made_at = 0.0
+        self.lagging: set[str] = set()
+        """Tables of which it fetches no part for a while."""
+        self.mutates_at = 0.0
+        """Time up to which its mutations wait for others."""
         super().__init__(name, keeper, loop, dice)
 
     def start(self) -> None:
@@ -143,6 +168,9 @@ class UpsertServer(Server):
         if query.startswith("ALTER TABLE"):
             if not self.has_session:
                 raise ServerException("Session with ZooKeeper expired", 999)
+            if dropped := DROP.match(query):
+                self.keeper.drop(dropped[1], int(dropped[2]))
+                return []
             mutation = Mutation.of(query, len(self.keeper.tables[ROWS].log))
             self.keeper.mutations.append(mutation)
             self.keeper.wake()
@@ -190,6 +218,11 @@ class UpsertServer(Server):
         """Returns the ends of the ticks in (after, up_to] that it has."""
         return [it for it in self.rows(UPDATES) if after < it.values["tick"] <= up_to]
 
+    def horizon(self) -> int:
+        """Returns the newest horizon that it knows; 0 without any."""
+        found = (it.values["tick"] for it in self.rows(TICKS) if what_of(it) == "horizon")
+        return max(found, default=0)
+
     def parts_to_do(self) -> list[int]:
         """Returns for each mutation that is not done the number of parts that lack it."""
         kept = self.keeper
@@ -216,6 +249,39 @@ class UpsertServer(Server):
             )
             for day, rows in sorted(by_day.items())
         ]
+
+    # -- replication
+
+    @property
+    def is_filling(self) -> bool:
+        """True while a new disk lacks parts of the log."""
+        return self.made_at > 0 and any(map(self._is_behind, self.keeper.tables.values()))
+
+    def _pull(self, table: KeptTable) -> None:
+        super()._pull(table)
+        parts, queue, kept = self.parts[table.name], self.queues[table.name], self.keeper
+        for part in kept.dropped.intersection(parts):
+            del parts[part]
+            kept.holders[part].discard(self.name)
+        self.queues[table.name] = [it for it in queue if it not in kept.dropped]
+
+    async def _fetch(self, table: KeptTable, part: Part) -> None:
+        if table.name in self.lagging or part in self.keeper.dropped:
+            await self.step(0.001, 0.02)
+            return
+        await super()._fetch(table, part)
+        if self.made_at and part in self.parts[table.name]:
+            self._take_results(part)
+
+    def _take_results(self, part: Part) -> None:
+        """Has a part that a new disk gets be as far as others have it: it is fetched so."""
+        kept = self.keeper
+        for number, of in enumerate(kept.mutations):
+            if part in kept.numbers and kept.numbers[part] < of.parts:
+                if (part, number) not in kept.results:
+                    return
+                self.until.setdefault(part, {}).update(kept.results[part, number])
+            self.done[part] = number + 1
 
     # -- mutations
 
@@ -245,14 +311,15 @@ class UpsertServer(Server):
     def _mutated(self, part: Part) -> bool:
         """Has a part take all mutations that it lacks; returns False if it has to try again."""
         kept = self.keeper
-        if not self.has_session:
+        if not self.has_session or self.loop.time() < self.mutates_at:
             return False
         for number in range(self.done.get(part, 0), len(kept.mutations)):
             of = kept.mutations[number]
             if kept.numbers[part] < of.parts:
                 key = part, number
                 if key not in kept.results:
-                    if len(self.ends_between(of.after, of.up_to)) < of.ends_least:
+                    lacks_ends = len(self.ends_between(of.after, of.up_to)) < of.ends_least
+                    if lacks_ends and self.horizon() <= of.after:
                         return False
                     kept.results[key] = self._result(part, of)
                 self.until.setdefault(part, {}).update(kept.results[key])

@@ -122,7 +122,7 @@ class PlayedCoordinator:
         self._dice = world_store.dice()
 
     def start(self) -> None:
-        loop = asyncio.get_running_loop()
+        loop = self._loop = asyncio.get_running_loop()
         self._ended: asyncio.Future[None] = loop.create_future()
         self._task = loop.create_task(in_thread(self._run))
         self._task.add_done_callback(self._over)
@@ -203,6 +203,8 @@ class PlayedCoordinator:
             state = self._batch(state, start, end, parts)
             self._step()
             self._states[self._checkpoint.folder, batch] = state
+            if batch == 0:
+                world_store.PLAYED["began"][self._checkpoint.folder] = self._loop.time()
             self._note("commits", batch, {})
             start, batch = end, batch + 1
 

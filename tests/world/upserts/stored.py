@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from aggregator.upsert.table_names import TIME, rows_table, ticks_table, updates_table
+from aggregator.upsert.visibility import day_of
 
 TABLE = "flights"
 ROWS, UPDATES, TICKS = rows_table(TABLE), updates_table(TABLE), ticks_table(TABLE)
@@ -22,6 +23,8 @@ NUMBERS = {
     "Int64": struct.Struct("<q"),
 }
 DAY_SECONDS = 86_400
+TICKS_PER_PARTITION = 4
+"""Ticks of a partition of ends: few, so that some of them are dropped."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -36,8 +39,15 @@ class UpsertRow:
 
     @property
     def day(self) -> int:
-        """Partition of a table of rows that it belongs to; 0 for other tables."""
+        """Day of UTC since 1970 of a row of the table of rows; 0 of other tables."""
         return int(self.values.get(TIME, 0)) // DAY_SECONDS
+
+    @property
+    def partition(self) -> int:
+        """Partition as statements name it: YYYYMMDD of a row, that of the tick of an end."""
+        if TIME in self.values:
+            return day_of(self.day * DAY_SECONDS)
+        return int(self.values["tick"]) // TICKS_PER_PARTITION
 
 
 class _Reader:

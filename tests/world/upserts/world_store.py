@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from aggregator.store.shard_store import ShardStore
@@ -19,7 +20,13 @@ PLAYED: dict[str, Any] = {}
 
 def begin(servers: Mapping[str, Server], seed: int) -> None:
     """Leads all stores that are made from now on to some servers."""
-    PLAYED.update(servers=servers, dice=random.Random(f"{seed} spark"))
+    PLAYED.update(servers=servers, dice=random.Random(f"{seed} spark"), began={})
+
+
+def began_at(checkpoint: Path) -> float:
+    """Returns the time at which a checkpoint's state was read from the store; 0: not yet."""
+    found: float = PLAYED["began"].get(checkpoint, 0.0)
+    return found
 
 
 def dice() -> random.Random:
