@@ -242,4 +242,5 @@ def test_ends_before_the_horizon_go_and_all_that_may_be_read_stays(kept):
     says = "INSERT INTO accounts__ticks SELECT generation, tick, 'settled', time_ms, [], 0, 0, 0, "
     says += "0, ['new'] FROM accounts__ticks WHERE what = 'horizon' ORDER BY tick DESC LIMIT 1"
     kept.database.order(0, says)
+    add_ticks(kept, 1)  # It is read once another part has come.
     assert until(lambda: "new" in kept.ticks.settle_points(horizon, horizon)[0].servers, 20)
