@@ -100,6 +100,8 @@ def drop_partitions(
             store.answer_of_leader(name, partial(drop, partition=each))
         except NotStored as error:
             refused[each] = f"{name} keeps partition {each}: {refusal(error.problem)}"
+            if error.problem.code is None:
+                break  # A server that does not answer would be waited for at each partition.
         else:
             dropped.append(each)
     return Drops(tuple(dropped), refused)

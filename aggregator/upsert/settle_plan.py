@@ -31,7 +31,8 @@ class SettlePlan(NamedTuple):
         after: by name of a server, the newest settle point that names it.
         horizon: that is published; ends up to it may be gone.
         shown_since_s: begin of the oldest day that is seen at the horizon, in Unix seconds.
-        is_begun: mutations for the point were made before, so that rows are counted first.
+        is_begun: a settling for the point has begun before, and may have made its mutation: rows
+            are counted first.
     """
 
     generation: int

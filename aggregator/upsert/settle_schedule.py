@@ -1,9 +1,12 @@
-"""Settle schedule: looks at the servers of an upsert table and has its horizon follow, at a pace of
-its own, and settles the table every settle_seconds beside that.
+"""Settle schedule: looks at the servers of an upsert table, has its horizon follow, and settles the
+table every settle_seconds.
 
-A settling may wait for servers as long as it may take; looks, the horizon and what it lets go do
-not wait for it. Whatever fails is told, and tried again: ticks go on without settle points, and
-only reads get slower.
+Each is a task of its own: a settling waits for servers as long as it may take, and what the horizon
+lets go for a server that does not drop it. Whatever fails is told, and tried again: ticks go on
+without settle points, and only reads get slower.
+
+Answers are taken in on the event loop: threads of a run that was cancelled may go on for a while
+beside those of the next one.
 """
 
 from __future__ import annotations
@@ -14,8 +17,9 @@ import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from clickhouse_driver import Client
 
@@ -40,6 +44,7 @@ from replicator.runtime.run_in_thread import run_in_thread
 
 log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 LOOK_SECONDS = 2.0
 """Pause between two looks at the servers."""
 SETTLING_SECONDS_MAX = 300.0
@@ -73,14 +78,16 @@ class ServerLook(NamedTuple):
 
 
 class _Seen(NamedTuple):
-    """Look as far as settling needs it.
+    """Look as far as settling and the horizon need it.
 
     Args:
+        claim: the newest one.
         at_mark: claim of the mark.
         names: of the servers that get queries.
     """
 
     points: Sequence[TickRow]
+    claim: TickRow
     at_mark: TickRow
     names: Sequence[str]
     horizon: TickRow | None
@@ -109,96 +116,106 @@ class SettleSchedule:
     clock: Callable[[], float] = monotonic
     look_seconds: float = LOOK_SECONDS
     look: ServerLook | None = field(init=False, default=None)
-    _levels: ServerLevels = field(init=False)
-    _horizon: Horizon = field(init=False)
-    _seen: _Seen | None = field(init=False, default=None)
     _new_at: float = field(init=False, default=-math.inf)
     """Time at which a mark was taken for a settle point."""
     _settled_at: float = field(init=False, default=-math.inf)
     """Time at which a settling ended."""
     _unreached: TickRow | None = field(init=False, default=None)
+    """Settle point with which a settling has begun, until it is published."""
     _rests_until: float = field(init=False, default=-math.inf)
+    """Time before which no settling looks again whether ends are lost."""
     _counted_at: float = field(init=False, default=-math.inf)
     _counted: float | None = field(init=False, default=None)
-    _points_from: int = field(init=False, default=0)
-    """First settle point that is asked for."""
     _times: dict[int, int] = field(init=False, default_factory=dict)
     """Times of claimed ticks that were looked at, by number."""
     _told: dict[tuple[Kind, str], str] = field(init=False, default_factory=dict)
-    """Troubles that hold now, by their kind and the part of the work."""
-
-    def __post_init__(self) -> None:
-        table = self.table
-        self._horizon = Horizon(
-            self.store, table.name, table.history_seconds, table.retention_hours
-        )
+    """What was told last, by its kind and the part of the work; empty where all is well."""
 
     async def keep(self, ticks: TickTable) -> None:
         """Settles the table until cancelled."""
         # Its tables may have been made anew since the run before.
-        self._levels = ServerLevels(self.table.server_lag_seconds)
-        self._seen, self._unreached, self._points_from = None, None, 0
-        pause_seconds = min(self.look_seconds, self.table.settle_seconds)
-        settling: asyncio.Task[bool] | None = None
+        table, points_from = self.table, 0
+        levels = ServerLevels(table.server_lag_seconds)
+        horizon = Horizon(self.store, table.name, table.history_seconds, table.retention_hours)
+        self._unreached = None
+        self._times, self._counted, self._counted_at = {}, None, -math.inf
+        pause_seconds = min(self.look_seconds, table.settle_seconds)
+        settling: asyncio.Task[None] | None = None
+        following: asyncio.Task[None] | None = None
         async with asyncio.TaskGroup() as tasks:
             while True:
                 await asyncio.sleep(pause_seconds)
                 # A look that began before the end of a settling may lack its point.
                 is_free = settling is None or settling.done()
-                has_looked = await self._tried(self._look, ticks)
-                if is_free and has_looked and (plan := self._due()) is not None:
-                    settling = tasks.create_task(self._tried(self._settle, ticks, plan))
+                seen = await self._tried("look", partial(self._look, ticks, levels, points_from))
+                if seen is None:
+                    continue
+                # Points before the last one that each server has say nothing any more.
+                points_from = min(
+                    settle_point(seen.points, seen.claim.tick, name) for name in seen.names
+                )
+                if following is None or following.done():
+                    following = tasks.create_task(self._follow(horizon, ticks, seen.claim))
+                if is_free and (plan := self._due(seen)) is not None:
+                    settling = tasks.create_task(self._settle(ticks, plan))
 
-    async def _tried(self, work: Callable[..., None], *given: object) -> bool:
-        """Does work in a thread; returns False if servers did not do their part."""
+    async def _tried(self, of: str, work: Callable[[], T]) -> T | None:
+        """Does work in a thread, and returns its result; None if servers did not do their part.
+
+        Args:
+            of: what the work is for, as each is told by itself.
+        """
         try:
-            await run_in_thread(work, *given)
+            result = await run_in_thread(work)
         except (NotStored, ClaimsMissing) as error:
-            if self._is_news(Kind.SETTLING_FAILS, str(error), of=work.__name__):
+            if self._is_news(Kind.SETTLING_FAILS, str(error), of=of):
                 log.error("event=settling-fails %s: %s", self._name, error)
-            return False
-        self._is_news(Kind.SETTLING_FAILS, "", of=work.__name__)
-        return True
+            return None
+        self._is_news(Kind.SETTLING_FAILS, "", of=of)
+        return result
 
-    def _look(self, ticks: TickTable) -> None:
-        """Looks at the servers, and has the horizon follow. Blocking.
+    def _look(self, ticks: TickTable, levels: ServerLevels, points_from: int) -> _Seen | None:
+        """Looks at the servers; returns None while none gets queries. Blocking.
+
+        Args:
+            points_from: first settle point that is asked for.
 
         Raises NotStored, ClaimsMissing: look again.
         """
-        self._seen = None
         claim = ticks.newest(What.CLAIM)
         if claim is None:
-            return
+            return None
         sights, failures = look_at_servers(self.store, self.table.name)
-        mark = self._levels.take(claim.tick, sights, failures, self.clock())
-        points = ticks.settle_points(self._points_from)
+        mark = levels.take(claim.tick, sights, failures, self.clock())
+        points = ticks.settle_points(points_from)
+        if points_from and not points:
+            raise ClaimsMissing(f"a server has no settle point from tick {points_from} on")
         horizon = ticks.newest(What.HORIZON)
         self.look = ServerLook(
             mark,
             claim,
             points[-1] if points else None,
-            self._times_of({each: self._levels.held[each].mark for each in sights}, claim),
+            self._times_of({each: levels.held[each].mark for each in sights}, claim),
             self._dead_rows(mark),
             horizon,
         )
         names = [sights[address].server for address in mark.servers]
         if not names or not mark.tick:
-            return
+            return None
         at_mark = claim if claim.tick == mark.tick else ticks.claims(mark.tick, mark.tick)[0]
-        self._seen = _Seen(points, at_mark, names, horizon)
-        # Points before the last one that each server has say nothing any more.
-        self._points_from = min(settle_point(points, claim.tick, name) for name in names)
-        self._horizon.follow(ticks, claim, self.clock())
-        text = "; ".join(self._horizon.refused.values())
+        return _Seen(points, claim, at_mark, names, horizon)
+
+    async def _follow(self, horizon: Horizon, ticks: TickTable, claim: TickRow) -> None:
+        """Has the horizon follow, and what lies before it go."""
+        await self._tried("horizon", partial(horizon.follow, ticks, claim, self.clock()))
+        text = "; ".join(horizon.refused.values())
         if self._is_news(Kind.UPSERT_NOT_DROPPED, text):
             log.error("event=upsert-not-dropped %s: %s", self._name, text)
 
-    def _due(self) -> SettlePlan | None:
+    def _due(self, seen: _Seen) -> SettlePlan | None:
         """Returns what is to be settled now, by the last look."""
         order = self.orders.due(SettleTable, self.order_log(), time.time_ns() // 1_000_000)
-        seen, now = self._seen, self.clock()
-        if seen is None:
-            return None
+        now = self.clock()
         if order is not None:
             self.orders.done(order)
         horizon = seen.horizon
@@ -220,28 +237,28 @@ class SettleSchedule:
         is_resting = now < self._rests_until and order is None
         if is_resting and not any(map(plan.can_count, seen.names)):
             return None
-        if not plan.is_begun:
+        if not plan.is_begun or plan.point == seen.at_mark.tick:
             self._new_at = now
         return plan
 
-    def _settle(self, ticks: TickTable, plan: SettlePlan) -> None:
-        """Settles. Blocking. Raises NotStored: try again."""
+    async def _settle(self, ticks: TickTable, plan: SettlePlan) -> None:
         began = self.clock()
-        # Until it is published; whatever ends the settling.
         self._unreached = TickRow(plan.generation, plan.point, What.SETTLED, plan.time_ms)
-        try:
-            settled = self.settler_of(ticks).settle(
-                plan, timeout_seconds=min(self.table.settle_seconds, SETTLING_SECONDS_MAX)
-            )
-        finally:
-            self._settled_at = self.clock()
+        seconds_max = min(self.table.settle_seconds, SETTLING_SECONDS_MAX)
+        settle = partial(self.settler_of(ticks).settle, plan, timeout_seconds=seconds_max)
+        settled = await self._tried("settling", settle)
+        self._settled_at = self.clock()
+        if settled is None:
+            return
         if settled.is_published:
             self._unreached = None
-        text = ""
-        if settled.are_ends_lost:
-            text, self._rests_until = lost_text(settled), self._settled_at + LOST_SECONDS
-        if self._is_news(Kind.UPSERT_ENDS_LOST, text):
-            log.error("event=upsert-ends-lost %s: %s", self._name, text)
+            self._is_news(Kind.UPSERT_ENDS_LOST, "")
+        # Where neither holds, no server could be asked.
+        elif settled.are_ends_lost:
+            self._rests_until = self._settled_at + LOST_SECONDS
+            text = lost_text(settled)
+            if self._is_news(Kind.UPSERT_ENDS_LOST, text):
+                log.error("event=upsert-ends-lost %s: %s", self._name, text)
         self._log(settled, self._settled_at - began)
 
     @property
@@ -251,11 +268,13 @@ class SettleSchedule:
     def _is_news(self, kind: Kind, text: str, *, of: str = "") -> bool:
         """Tells what is wrong, or that it is over; returns True for a text that differs.
 
+        That all is well is told once as well: the process before this one may have left a trouble.
+
         Args:
             text: empty if nothing is wrong.
             of: part of the work, where parts may fail by themselves.
         """
-        if self._told.get((kind, of), "") == text:
+        if self._told.get((kind, of)) == text:
             return False
         self._told[kind, of] = text
         texts = (each for (known, _), each in self._told.items() if each and known is kind)

@@ -30,6 +30,7 @@ from __future__ import annotations
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum, auto
 from typing import NamedTuple, TypeVar
 
 import pyarrow as pa
@@ -69,7 +70,7 @@ T = TypeVar("T")
 POLL_SECONDS = 0.1
 POLL_SECONDS_MAX = 2.0
 ATTEMPT_SECONDS = 10.0
-"""Time after which a mutation that left rows open is made again."""
+"""Time after which a mutation that is done and left rows open is made again."""
 UNFINISHED_MAX = 20
 """Mutations that may wait for last parts before all partitions are pushed."""
 PUSHER_COLUMNS = {ROW_ID: "UInt64", UNTIL: "UInt32", TIME: "DateTime"}
@@ -160,6 +161,17 @@ class Settled:
         return tuple(name for name in sorted(self.counts) if has_settled(self.counts[name], point))
 
 
+class Attempt(Enum):
+    """Outcome of a mutation that was waited for."""
+
+    SETTLED = auto()
+    """No server has rows that are open."""
+    MISSED = auto()
+    """A server has done its parts, and has rows that are open."""
+    UNDER_WAY = auto()
+    """Servers still have parts to do."""
+
+
 class OpenRows(NamedTuple):
     """Rows of a server that are open at a settle point.
 
@@ -234,15 +246,20 @@ class Settler:
         complete = self._complete_servers(result, timeout_seconds / 2)
         counted = self._countable(complete, result)
         returning = [it for name, it in complete.items() if name not in counted]
-        # A mutation of a settling before gets a part of the time, and is repeated then.
         is_made, patience = plan.is_begun, min(self._attempt_seconds, timeout_seconds / 4)
         while counted and self._clock() < deadline:
             if not is_made:
                 self._bring(counted, result)
                 patience = self._attempt_seconds
-            if self._counts(counted, result, min(deadline, self._clock() + patience)):
-                break
-            is_made = False
+            until = min(deadline, self._clock() + patience)
+            match self._counts(counted, result, until):
+                case Attempt.SETTLED:
+                    break
+                case Attempt.MISSED:
+                    is_made = False
+                case Attempt.UNDER_WAY:
+                    # Another mutation would have all parts done once more, behind this one.
+                    is_made = True
         self._compare(returning, counted, result)
         self._publish(result)
         return result
@@ -362,11 +379,12 @@ class Settler:
                 return
         raise errors[-1]
 
-    def _counts(self, servers: dict[str, _Server], result: Settled, until: float) -> bool:
+    def _counts(self, servers: dict[str, _Server], result: Settled, until: float) -> Attempt:
         """Counts the rows that are open until there are none on any server, or the time is over.
 
-        Returns True if there are none. A server that stops answering is not counted any more.
+        A server that stops answering is not counted any more.
         """
+        outcome = Attempt.UNDER_WAY
         open_servers = {name: replica for name, replica in servers.items()
                         if name not in result.servers}  # fmt: skip
         pause = POLL_SECONDS
@@ -382,8 +400,12 @@ class Settler:
                 result.counts[name] = count
                 if name in result.servers:
                     del open_servers[name]
-            if not open_servers or self._clock() >= until:
-                return not open_servers
+                else:
+                    outcome = Attempt.MISSED
+            if not open_servers:
+                return Attempt.SETTLED
+            if self._clock() >= until:
+                return outcome
             self._wait(pause)
             pause = min(2 * pause, POLL_SECONDS_MAX)
 

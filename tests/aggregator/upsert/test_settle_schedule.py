@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from itertools import pairwise
 from threading import Event
 from typing import Any
 
@@ -13,7 +14,7 @@ from aggregator.store.insert_errors import ErrorClass, InsertProblem
 from aggregator.store.shard_store import NotStored
 from aggregator.upsert import expired_days, server_levels
 from aggregator.upsert.claims import TickRow, What
-from aggregator.upsert.settle_plan import SettlePlan
+from aggregator.upsert.settle_plan import AGAIN_SECONDS, SettlePlan
 from aggregator.upsert.settle_schedule import LOST_SECONDS, SettleSchedule
 from aggregator.upsert.settling import Settled
 from aggregator.upsert.table_orders import TableOrders
@@ -32,6 +33,7 @@ TABLE = UpsertTable(
     retention_hours=24.0,
 )
 DAY_MS = 86_400_000
+HANGS = NotStored(InsertProblem(ErrorClass.OTHER_REPLICA, None, "no answer", may_be_stored=False))
 AWAY = NotStored(InsertProblem(ErrorClass.OTHER_REPLICA, 210, "gone", may_be_stored=False))
 TOO_LARGE = NotStored(InsertProblem(ErrorClass.STOP, 359, "a: too large", may_be_stored=False))
 
@@ -45,6 +47,7 @@ class Server:
     def __init__(self) -> None:
         self.days = ["19700103", "19700104"]
         self.refused = {"19700103"}
+        self.hangs_until: Event | None = None
 
     def answer_of(self, _: str, ask: Callable[[Server], Any]) -> Any:
         return ask(self)
@@ -54,6 +57,9 @@ class Server:
 
     def execute(self, query: str, parameters: Any = None) -> list[tuple[Any, ...]]:
         if query.startswith("ALTER"):
+            if self.hangs_until is not None:
+                self.hangs_until.wait()
+                raise HANGS
             day = query.rpartition(" ")[2]
             if day in self.refused:
                 raise TOO_LARGE
@@ -187,13 +193,35 @@ def test_a_refused_drop_holds_up_no_other_drop_and_no_settling() -> None:
     asyncio.run(history())
 
 
+def test_a_drop_that_no_server_answers_holds_up_no_settling() -> None:
+    played = Played(published)
+    played.server.hangs_until = goes_on = Event()
+
+    async def history() -> None:
+        await played.keep_until(lambda: played.ticks.horizon and len(played.plans) > 3)
+        goes_on.set()
+        await played.keep_until(lambda: played.told.get(Kind.UPSERT_NOT_DROPPED))
+
+    asyncio.run(history())
+    text = "calls__rows keeps partition 19700103: no answer"
+    assert played.told[Kind.UPSERT_NOT_DROPPED] == text, "one unanswered drop is waited for"
+
+
+def test_that_all_is_well_is_told_once_for_the_process_before() -> None:
+    played = Played(published)
+    kinds = {Kind.SETTLING_FAILS, Kind.UPSERT_NOT_DROPPED, Kind.UPSERT_ENDS_LOST}
+    played.server.days.clear()
+    asyncio.run(played.keep_until(lambda: played.told.keys() == kinds))
+    assert not any(played.told.values())
+
+
 def test_a_drop_that_passes_at_last_is_told_no_more() -> None:
     played = Played(published)
 
     def is_over() -> bool:
         if played.told.get(Kind.UPSERT_NOT_DROPPED):
             played.server.refused.clear()
-        return played.told.get(Kind.UPSERT_NOT_DROPPED) == ""
+        return not played.server.refused and not played.told[Kind.UPSERT_NOT_DROPPED]
 
     asyncio.run(played.keep_until(is_over))
     assert not played.server.days
@@ -207,7 +235,14 @@ def test_a_settling_that_fails_is_told_and_tried_again_within_a_minute_at_its_po
         return published(plan)
 
     played = Played(fails_once, step_seconds=20.0)
-    asyncio.run(played.keep_until(lambda: played.told.get(Kind.SETTLING_FAILS) == ""))
+    told: list[str] = []
+
+    def is_over() -> bool:
+        told.append(played.told.get(Kind.SETTLING_FAILS, ""))
+        return len(played.plans) > 1 and not told[-1]
+
+    asyncio.run(played.keep_until(is_over))
+    assert any("gone" in each for each in told)
     assert [(plan.point, plan.is_begun) for plan in played.plans[:2]] == [(100, False), (100, True)]
     assert played.seconds < HOUR
 
@@ -228,9 +263,32 @@ def test_lost_ends_are_told_with_the_servers_that_had_them_and_looked_at_now_and
     assert "Bring back one of those that had it: gone;" in text
 
 
+def test_lost_ends_stay_told_while_no_server_can_be_asked() -> None:
+    def lost_at_first(plan: SettlePlan) -> Settled:
+        return Settled(plan, are_ends_lost=len(played.plans) == 1)
+
+    played = Played(lost_at_first)
+    asyncio.run(played.keep_until(lambda: len(played.plans) > 2))
+    assert played.told[Kind.UPSERT_ENDS_LOST]
+
+
+def test_a_server_that_the_newest_point_lacks_is_settled_no_faster_than_once_a_pause() -> None:
+    """The table rests: its newest claim is the point."""
+    pauses: list[float] = []
+
+    def without_it(plan: SettlePlan) -> Settled:
+        pauses.append(played.seconds)
+        return Settled(plan, is_published=True)
+
+    played = Played(without_it, step_seconds=1.0)
+    played.ticks.points = [TickRow(1, 100, What.SETTLED, 100 * DAY_MS, servers=("other",))]
+    asyncio.run(played.keep_until(lambda: len(pauses) > 3))
+    assert min(b - a for a, b in pairwise(pauses)) > AGAIN_SECONDS
+
+
 def test_a_run_upon_tables_that_were_made_anew_knows_nothing_of_those_before() -> None:
     played = Played(published)
     asyncio.run(played.keep_until(lambda: played.plans))
     played.ticks = Ticks(tick=3)
     asyncio.run(played.keep_until(lambda: played.plans[-1].point == 3))
-    assert played.plans[-1].horizon in (0, 2)
+    assert played.plans[-1].horizon in (0, 2), "not that of the tables before"

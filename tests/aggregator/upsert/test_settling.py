@@ -79,8 +79,10 @@ class Canned:
         self.left = answers
         self.hanging = {name for name, each in answers.items() if not each}
         self.goes_on = Event()
+        self.asked: list[str] = []
 
-    def answer_of(self, replica: str, ask: object) -> object:
+    def answer_of(self, replica: str, ask: Callable[[Any], object]) -> object:
+        self.asked.append(ask.__qualname__.split(".")[1])
         if replica in self.hanging:
             self.goes_on.wait()
             return None
@@ -143,6 +145,15 @@ def test_a_point_that_was_begun_is_mutated_if_rows_stay_open_however_short_the_t
     store = Canned(a=[A, *looks, ends, is_made, IS_READY, ALL_CLOSED])
     found = settled(store, PLAN._replace(is_begun=True), 8.0, clock=lambda: next(clock))
     assert found.is_published and found.mutations == 1
+
+
+def test_a_mutation_that_has_parts_to_do_is_waited_for_and_made_no_second_time():
+    clock = count(0, 1.0)
+    ends, is_made, is_busy = 5, None, False
+    store = Canned(a=[A, ends, is_made, *[is_busy] * 12, IS_READY, ALL_CLOSED])
+    found = settled(store, PLAN, 90.0, clock=lambda: next(clock))
+    assert found.is_published and found.mutations == 1
+    assert store.asked.count("_ends") == 1
 
 
 BEYOND = SettlePlan(1, 100, 100_000, {"a": 40, "b": 0, "lost": 60}, horizon=50)

@@ -79,7 +79,7 @@ class UpsertLoop(SinkLoop):
     """Loop of a world whose keepers wait for their store and for Spark."""
 
     waiting = SinkLoop.waiting | {
-        *("newest", "newest_stored", "planned", "wait", "stop", "_look", "_settle"),
+        *("newest", "newest_stored", "planned", "wait", "stop", "_look", "settle", "follow"),
         *("stored_rows", "notes_of", "now_ms"),
     }
 
@@ -249,7 +249,12 @@ class Scene:
         for daemon in self.daemons:
             daemon.process.kill()
         mains = [it.process.main for it in self.daemons if it.process.main is not None]
-        await asyncio.gather(*mains, return_exceptions=True)
+        left = set(mains)
+        while left:
+            # A keeper that fails just as it is cancelled goes on, and is cancelled again.
+            for main in left:
+                main.cancel()
+            _, left = await asyncio.wait(left, timeout=1.0)
 
     def _close(self) -> None:
         for daemon in self.daemons:

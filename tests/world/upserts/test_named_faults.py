@@ -7,7 +7,7 @@ import pytest
 
 from aggregator.store import recognition
 from tests.world.checks.wrong import Wrong
-from tests.world.upserts import history, questions
+from tests.world.upserts import history, server_questions
 from tests.world.upserts.scene import Course
 
 LOST_ANSWERS = Course(only=("lose answers",))
@@ -22,7 +22,7 @@ def test_no_query_shows_rows_that_were_not_committed():
 
 
 def test_the_look_for_such_parts_is_needed(monkeypatch):
-    monkeypatch.setitem(questions.ANSWERS, recognition.UNCOMMITTED, lambda *_: [(0,)])
+    monkeypatch.setitem(server_questions.ANSWERS, recognition.UNCOMMITTED, lambda *_: [(0,)])
     with pytest.raises(Wrong, match=r"ch-\d shows at At"):
         history.play(SEED, LOST_ANSWERS)
 
