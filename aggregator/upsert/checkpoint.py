@@ -154,7 +154,7 @@ class Checkpoint:
 
     def keys(self) -> int | None:
         """Returns the number of keys in the state, those of deletes included; None if it was begun
-        by a version that did not count them."""
+        by a version that did not count them, or a power loss took the number."""
         return self._counted()[1]
 
     def count_keys(self, tick: int, keys: int) -> None:
@@ -171,7 +171,8 @@ class Checkpoint:
     def _counted(self) -> tuple[int, int | None]:
         try:
             tick, keys = json.loads((self.folder / KEYS).read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError, TypeError):
+            # It may be empty or cut, as nothing waits until it is on disk.
             return 0, None
         return tick, keys
 

@@ -121,6 +121,16 @@ def test_keys_of_a_tick_that_is_folded_again_are_counted_once(tmp_path):
     assert found.keys() == 106
 
 
+@pytest.mark.parametrize("content", [b"", b"[7, 1", b"[7]", b"7", bytes(9)])
+def test_a_number_of_keys_that_a_power_loss_took_is_not_known(tmp_path, content):
+    found = checkpoint(tmp_path, planned=2, committed=1)
+    (found.folder / "keys.json").write_bytes(content)
+    found.add_keys(8, 5)
+    assert found.keys() is None
+    found.count_keys(9, 100)
+    assert found.keys() == 100
+
+
 def test_a_state_that_fits_is_continued_and_any_other_begins_in_a_folder_of_its_own(tmp_path):
     checkpoints = Checkpoints(tmp_path)
     first = checkpoint_for(checkpoints, OWN, decided(StateAction.BOOTSTRAP))
