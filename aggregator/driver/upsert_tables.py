@@ -118,7 +118,7 @@ class UpsertTables:
         keeper = TableKeeper(
             parts,
             tell=partial(self._tell, about),
-            tell_losses=partial(self._tell_losses, (feed.name, table.name)),
+            tell_losses=partial(self.tell_losses, (feed.name, table.name)),
         )
         self.keepers.append(keeper)
         try:
@@ -322,14 +322,15 @@ class UpsertTables:
             log.warning("event=upsert-insert-waits %s: %s", fields, problem.text)
             self._tell(about, problem.text)
 
-    def _tell_losses(self, table: tuple[str, str], losses: Mapping[Lane, str]) -> None:
+    def tell_losses(self, table: tuple[str, str], losses: Mapping[Lane, str]) -> None:
         """Notes the partitions of a table that take nothing, and logs each once."""
-        before = self._losses.get(table, {})
+        before = self._losses.get(table)
         if losses == before:
             return
+        # None at first: conditions of the daemon before may be over.
         self._losses[table] = losses
         for lane, why in losses.items():
-            if before.get(lane) != why:
+            if before is None or before.get(lane) != why:
                 log.error(
                     "event=upsert-lane-stopped feed=%s table=%s cluster=%s %s-%d: %s",
                     *table,
