@@ -306,6 +306,24 @@ class RangeReader:
             for name in _topics(readings):
                 await self.clusters[name].try_refresh()
 
+    async def read_left(self, spans: Iterable[LaneSpan]) -> AsyncIterator[LaneRecords]:
+        """Yields the records of spans that are still in their logs, in the order of the spans.
+
+        Raises RangeAway, Forbidden.
+        """
+        left = list(spans)
+        while left:
+            behind: dict[int, int] = {}
+            try:
+                async for part in self.read(left):
+                    behind[part.lane] = int(part.records.offset[-1]) + 1
+                    yield part
+                return
+            except RangeLost as lost:
+                gaps = [Stop(each.number, lost.loss) for each in left if each.lane == lost.lane]
+                gaps += [Stop(lane, Loss(lost.loss.kind, 0, end)) for lane, end in behind.items()]
+                left = without_gaps(left, [each._replace(is_accepted=True) for each in gaps])
+
     def _wanted(self, readings: Sequence[_Reading]) -> list[_Reading]:
         is_full = sum(each.buffered_bytes for each in readings) >= self.buffered_bytes_max
         return [each for each in readings[: 1 if is_full else None] if not each.is_done]

@@ -41,7 +41,6 @@ from aggregator.upsert.range_reader import (
     PATIENCE_SECONDS,
     LaneSpan,
     RangeAway,
-    RangeLost,
     RangeReader,
     spans_of,
     without_gaps,
@@ -141,7 +140,7 @@ def read_block(task: RowTask, *, is_first_attempt: bool = False) -> Iterator[pa.
         is_first_attempt: Spark has not begun with the task before.
 
     Raises:
-        RangeLost: records are gone from their log.
+        RangeLost: records are gone from their log, and the tick is not claimed.
         RangeAway, RowsNotStored, StoreAway: do the task again.
         NoRowsTable, Forbidden: an operator has to act.
     """
@@ -236,23 +235,20 @@ class RowWorker:
         known = [np.empty(0, np.int64)]
         clusters = await self._opened(task, spans)
         reader = RangeReader(clusters, task.patience_seconds)
-        try:
-            async for part in parts_of(reader.read(left), task.part_bytes):
-                rows, reading = await self._rows(part, reading)
-                if task.is_claimed:
-                    notes = [msgspec.structs.replace(note, rows=0) for note in rows.notes]
-                else:
-                    notes = list(rows.notes)
-                    await self._store(task, rows, reading, moment)
-                    known.append(rows.row_id)
-                    if len(rows):
-                        yield rows.facts
-                silent -= {note.lane for note in notes}
-                yield note_batch(tick.number, notes)
-        except RangeLost:
-            if not task.is_claimed:
-                raise
-            # The rows are all there. Dead letters of the range are gone with it.
+        # Rows of a claimed tick are all there. Dead letters of what is lost are gone with it.
+        records = reader.read_left(left) if task.is_claimed else reader.read(left)
+        async for part in parts_of(records, task.part_bytes):
+            rows, reading = await self._rows(part, reading)
+            if task.is_claimed:
+                notes = [msgspec.structs.replace(note, rows=0) for note in rows.notes]
+            else:
+                notes = list(rows.notes)
+                await self._store(task, rows, reading, moment)
+                known.append(rows.row_id)
+                if len(rows):
+                    yield rows.facts
+            silent -= {note.lane for note in notes}
+            yield note_batch(tick.number, notes)
         if earlier is not None:
             others = earlier.without(np.concatenate(known))
             if len(others) and not task.is_claimed:

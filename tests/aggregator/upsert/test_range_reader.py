@@ -296,3 +296,28 @@ def test_a_loss_is_read_back_from_the_text_of_spark_s_error(kind, end, detail):
     found = lost_range(text)
     assert found == ("west-1 aggregate", "orders-2.v1", 3, loss)
     assert lost_range("RangeAway: west aggregate: Fetch: connection refused") is None
+
+
+async def test_what_is_left_of_spans_is_read_once_beside_what_is_lost():
+    whole = Log.of(*(batch(at) for at in range(9)), stable=9)
+    deleted = Log.of(batch(6), batch(7), start=6, stable=9)
+    cut = Log.of(batch(0), batch(1), stable=2)
+    logs = {"orders0": whole, "orders1": deleted, "orders2": whole, "orders3": cut}
+    cluster = brokers(**logs, returns0=whole)
+    spans = [
+        span(0, 0, 1, 4),
+        span(0, 0, 6, 8),
+        span(1, 1, 5, 8),
+        span(2, 3, 0, 5),
+        span(3, 2, 0, 5),
+        span(4, 0, 7, 9, topic="returns"),
+    ]
+    reader = RangeReader({cluster.name: cluster}, patience_seconds=0.1)
+    found = [(it.lane, it.records.offset.tolist()) async for it in reader.read_left(spans)]
+    assert offsets(found) == [
+        *((0, at) for at in (1, 2, 3, 6, 7)),
+        *((1, at) for at in (6, 7)),
+        *((2, at) for at in (0, 1)),
+        *((3, at) for at in range(5)),
+        *((4, at) for at in (7, 8)),
+    ]

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pytest
 
-from aggregator.upsert.row_task import RECORD_BYTES, RowTask, parts_of, row_tasks
+from aggregator.upsert.facts import notes_by_lane
+from aggregator.upsert.range_reader import RangeLost
+from aggregator.upsert.row_task import RECORD_BYTES, RowTask, RowWorker, parts_of, row_tasks
 from aggregator.upsert.stored_rows import StoredRows
 from replicator.config.topology import Appliance
+from tests.aggregator.upsert.played_brokers import Log, batch, brokers
 from tests.aggregator.upsert.tick_records import Rules, reading, records, rows_schema, tick_of
 
 
@@ -76,3 +82,48 @@ def test_each_block_of_a_tick_is_of_one_task(records_of_tick, tasks):
     found = row_tasks(whole, 4)
     assert len(found) == tasks
     assert [block for each in found for block in each.blocks] == list(range(tick.blocks))
+
+
+class StoredWorker(RowWorker):
+    """Worker of a store that has no row, with the logs of a test."""
+
+    def __post_init__(self):
+        self._loop = asyncio.new_event_loop()
+        deleted = Log.of(batch(4), start=4, stable=5)
+        self._clusters = {
+            "west regional": brokers(orders0=deleted, orders1=Log.of(batch(3), stable=4))
+        }
+
+    def _awaited(self, work):
+        return self._loop.run_until_complete(work)
+
+    async def _opened(self, task, spans):
+        return self._clusters
+
+    async def _reading(self, tick, *, is_fresh=False):
+        return reading(tick, Rules(), rows_schema(id="UInt64"))
+
+    async def _stored(self, task, ids):
+        none = np.empty(0, np.int64)
+        return StoredRows(none, pa.array([], pa.binary()), none, none.astype(np.bool_), none)
+
+
+def test_what_is_lost_of_a_claimed_tick_leaves_the_dead_letters_of_all_else():
+    tick = tick_of((2, 5), (3, 4))
+    worker = StoredWorker(Appliance.model_construct(), None, None)
+    task = RowTask(
+        appliance=worker.appliance,
+        feed="f",
+        table="orders",
+        tick=tick,
+        blocks=(0,),
+        is_claimed=True,
+        patience_seconds=0.2,
+    )
+    found = [note for part in worker.read(task) for note in part["note"].to_pylist()]
+    notes = notes_by_lane(found)
+    assert [[offset for offset, _ in each.letters] for each in notes] == [[4], [3]]
+    assert [each.rows for each in notes] == [0, 0]
+    with pytest.raises(RangeLost):
+        list(worker.read(replace(task, is_claimed=False)))
+    worker._loop.close()
