@@ -8,7 +8,8 @@ its newest; a server without such a key lacks no end, and settles from the horiz
 
 Versions of equal order go by the number of their partition (version.py), which a row does not have.
 An open row and a delete of one order are told apart within one partition, by their place in it; of
-two partitions they leave the key in doubt, which is never wrong.
+two partitions they leave the key in doubt, which is never wrong. So does a row of a day that is
+over, which a bootstrap had forgotten when versions before it came in.
 """
 
 from __future__ import annotations
@@ -22,18 +23,18 @@ from aggregator.upsert.visibility import row_id_end
 
 SPILLS = {"max_bytes_before_external_group_by": 1 << 30}
 """Memory from which on the keys go to the server's disk: there may be very many."""
+OPENED = f"({UNTIL} > {{tick}} AND {TIME} >= toDateTime({{since_s}}))"
 PLACE = "cityHash64(_cluster, _topic, _partition)"
 DOUBTFUL = f"""
 SELECT count() FROM (
     SELECT {KEY} FROM (
-        SELECT {KEY}, {ORDER}, countIf({UNTIL} > {{tick}}) AS opens,
+        SELECT {KEY}, {ORDER}, countIf({OPENED}) AS opens,
             opens > 0 AND max({DELETED}) = 1 AND (
-                maxIf({ROW_ID}, {DELETED} = 1) > maxIf({ROW_ID}, {UNTIL} > {{tick}})
+                maxIf({ROW_ID}, {DELETED} = 1) > maxIf({ROW_ID}, {OPENED})
                 OR min({PLACE}) != max({PLACE})
             ) AS is_tied
         FROM {{rows}}
         WHERE {ROW_ID} >= {1 << ROW_BITS} AND {ROW_ID} < {{end}}
-            AND {TIME} >= toDateTime({{since_s}})
         GROUP BY {KEY}, {ORDER}
     )
     GROUP BY {KEY}
@@ -48,7 +49,7 @@ def doubtful_query(database: str, table: str, tick: int, since_s: int) -> str:
 
     Args:
         since_s: begin of the oldest day that is seen at the tick (visibility.shown_since_s): rows
-            of earlier ones may have no end at all.
+            of earlier ones may have no end at all. They speak against older rows all the same.
     """
     rows = quoted(database, rows_table(table))
     return DOUBTFUL.format(rows=rows, tick=tick, end=row_id_end(tick), since_s=since_s)

@@ -90,12 +90,20 @@ def test_a_key_is_in_doubt_if_an_end_is_lost_and_else_only_where_partitions_tie(
     ]
     # A pusher, and two open rows of a day that is over: neither says anything about ends.
     values += [f"(0, 9, 5, 0, 0, {2 * DAY_S}, '', '', 0)"]
-    values += [f"(1, 9, {at << ROW_BITS}, {OPEN}, 0, 5, 'c', 't', 0)" for at in (1, 2)]
+    values += [f"({KEYS}, 9, {at << ROW_BITS}, {OPEN}, 0, 5, 'c', 't', 0)" for at in (1, 2)]
+    # A newer row and a delete of such a day have ended what is older.
+    shown = [KEYS + 1, KEYS + 2, KEYS + 3]
+    values += [f"({key}, 3, {1 << ROW_BITS}, {OPEN}, 0, {2 * DAY_S}, 'c', 't', 0)" for key in shown]
+    for key, order, is_delete in zip(shown, (4, 4, 3), (0, 1, 1), strict=True):
+        until = 2 if is_delete else OPEN
+        values += [f"({key}, {order}, {2 << ROW_BITS}, {until}, {is_delete}, 5, 'c', 't', 0)"]
     engine().query(f"INSERT INTO lost.t__rows VALUES {', '.join(values)}")
     query = doubtful_query("lost", "t", HORIZON, 2 * DAY_S)
     [[count]] = json_of(query)
     found = {key for (key,) in json_of(query.replace("count()", "_key", 1))}
     assert int(count) == len(found)
+    assert {key for key in found if key >= KEYS} == {*shown}
+    found.difference_update(shown)
     wrong = {key for key, rows in keys.items() if is_wrong(rows)}
     assert wrong <= found and len(wrong) > 100
     assert all(is_tied(keys[key]) for key in found - wrong)

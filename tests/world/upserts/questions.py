@@ -183,7 +183,8 @@ def _doubtful(server: UpsertServer, query: str, _: Parameters, __: bool) -> Answ
     for it, until in _with_until(server):
         if holds(it, OPEN):
             of = it.values
-            version = (of[ORDER], of[ROW_ID], until > int(above[1]), bool(of[DELETED]))
+            is_open = until > int(above[1]) and of[TIME] >= _since(query)
+            version = (of[ORDER], of[ROW_ID], is_open, bool(of[DELETED]))
             rows[of[KEY]].append(version)
     return [(sum(_is_doubtful(sorted(each)) for each in rows.values()),)]
 
