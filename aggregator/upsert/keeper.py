@@ -37,7 +37,7 @@ from aggregator.upsert.claims import TickRow, TickTable, What
 from aggregator.upsert.cluster_logs import ClusterLogs
 from aggregator.upsert.fact_reader import UpsertFactReader
 from aggregator.upsert.facts import LaneNote
-from aggregator.upsert.keeper_report import after_claim, stopped_lanes, with_look
+from aggregator.upsert.keeper_report import after_claim, stopped_lanes, unsettled_events, with_look
 from aggregator.upsert.key_coordinator import TickResult
 from aggregator.upsert.range_reader import LostRange, lost_range, with_gap
 from aggregator.upsert.recovery import Found, StateAction, TickAction, TickName, recovery
@@ -170,8 +170,9 @@ class TableKeeper:
     query: TickQuery | None = field(init=False, default=None)
     checkpoint: Checkpoint | None = field(init=False, default=None)
     """Checkpoint that the query continues."""
-    events_by_tick: dict[int, int] = field(init=False, default_factory=dict)
-    """Numbers of ends of the ticks that are not settled, as far as this process claimed them."""
+    events_by_tick: Mapping[int, int] = field(init=False, default_factory=dict)
+    """Numbers of ends of the ticks that are not settled, as far as this process claimed them. It is
+    replaced with each claim, as the thread of the metrics page reads it."""
     _is_rotating: bool = field(init=False, default=False)
     """The next query begins with the state that the store has."""
     _lost: LostRange | None = field(init=False, default=None)
@@ -186,6 +187,11 @@ class TableKeeper:
         if held := self.checkpoint:
             report = replace(report, state_bytes=held.size_bytes(), state_keys=held.keys())
         return with_look(report, look, self.events_by_tick) if look else report
+
+    def take_in(self, claim: TickRow) -> None:
+        """Counts the ends of another claimed tick, and those of settled ticks no more."""
+        events = {**self.events_by_tick, claim.tick: claim.events}
+        self.events_by_tick = unsettled_events(events, self.parts.settling.look)
 
     async def keep(self) -> None:
         """Keeps the table until cancelled. Raises Fenced: another keeper has the table's id."""
@@ -417,7 +423,7 @@ class KeeperRun:
         self.posting = replace(self.posting, claimed=claim.tick)
         self._is_claimed.set()
         self.keeper.tell("")
-        self.keeper.events_by_tick[claim.tick] = claim.events
+        self.keeper.take_in(claim)
         tick, seconds = self.posting.tick(claim.tick), time.monotonic() - self._cut_at
         self.keeper.report = after_claim(self.keeper.report, tick, claim, result, seconds)
 

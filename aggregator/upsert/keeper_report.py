@@ -3,6 +3,7 @@ lanes that take nothing."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pyarrow.compute as pc
@@ -49,25 +50,30 @@ def stopped_lanes(tick: Tick, command: str) -> dict[Lane, str]:
     return {tick.lanes[lane]: why for lane, why in (stops | gaps).items()}
 
 
+def unsettled_events(events_by_tick: Mapping[int, int], look: ServerLook | None) -> dict[int, int]:
+    """Returns the numbers of ends of those ticks that are not settled, as the servers showed it."""
+    settled = look.settled.tick if look and look.settled else 0
+    return {tick: events for tick, events in events_by_tick.items() if tick > settled}
+
+
 def with_look(
-    report: UpsertReport, look: ServerLook, events_by_tick: dict[int, int]
+    report: UpsertReport, look: ServerLook, events_by_tick: Mapping[int, int]
 ) -> UpsertReport:
     """Returns a report with what the servers showed.
 
     Args:
-        events_by_tick: ends of ticks; those of settled ticks are removed.
+        events_by_tick: numbers of ends of ticks.
     """
     settled = look.settled.tick if look.settled else 0
-    for tick in [each for each in events_by_tick if each <= settled]:
-        del events_by_tick[tick]
-    is_known = report.tick is not None and settled + len(events_by_tick) >= report.tick
+    unsettled = unsettled_events(events_by_tick, look)
+    is_known = report.tick is not None and settled + len(unsettled) >= report.tick
     return replace(
         report,
         settled=settled or None,
         settled_ms=look.settled.time_ms if look.settled else None,
         horizon=look.horizon.tick if look.horizon else None,
         horizon_ms=look.horizon.time_ms if look.horizon else None,
-        unsettled_events=sum(events_by_tick.values()) if is_known else None,
+        unsettled_events=sum(unsettled.values()) if is_known else None,
         dead_rows=look.dead_rows,
         servers={
             address: ServerFigures(look.mark_ms.get(address), address in look.mark.left_out)

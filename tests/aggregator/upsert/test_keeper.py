@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from uuid import UUID
 
 from aggregator.upsert.checkpoint import Identity
 from aggregator.upsert.claims import TickRow, What
 from aggregator.upsert.facts import LaneNote
-from aggregator.upsert.keeper import (
-    claim_of,
-    first_of,
-    with_acceptance,
-)
+from aggregator.upsert.keeper import TableKeeper, claim_of, first_of, with_acceptance
+from aggregator.upsert.mark import TableMark
+from aggregator.upsert.settle_schedule import ServerLook
 from aggregator.upsert.tick import Lane, LaneRange, Stop, Tick
 from replicator.kafka.client.cluster import Fenced
 from replicator.kafka.client.loss import Loss, LossKind
@@ -25,6 +24,22 @@ IDENTITY = Identity("flights", "orders", 1, 4)
 def test_a_claim_has_the_vector_of_its_tick_and_the_sums_of_its_lanes():
     claim = claim_of(TICK, NOTES, 2)
     assert claim == TickRow(1, 7, What.CLAIM, 5_000, (15,), rows=3, events=2, expired=1, letters=1)
+
+
+def test_ends_are_counted_until_their_tick_is_settled():
+    keeper = TableKeeper(
+        SimpleNamespace(feed="f", table=SimpleNamespace(name="t"), settling=SimpleNamespace())
+    )
+    settled = None
+    for tick in range(1, 30):
+        if tick % 10 == 0:
+            settled = TickRow(1, tick - 3, What.SETTLED, 0)
+        keeper.parts.settling.look = tick > 1 and ServerLook(TableMark(tick, {}, {}), None, settled)
+        before = keeper.events_by_tick
+        keeper.take_in(TickRow(1, tick, What.CLAIM, 0, events=tick))
+        assert keeper.events_by_tick is not before, "another thread may read it"
+        first = settled.tick + 1 if settled else 1
+        assert keeper.events_by_tick == {at: at for at in range(first, tick + 1)}
 
 
 def test_only_the_gap_that_was_shown_is_accepted():
