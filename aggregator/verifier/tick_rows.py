@@ -96,7 +96,7 @@ class Ticks:
         claims: Sequence[Claim],
         first: int,
         lanes: Sequence[Lane],
-        cuts: Mapping[int, range] = MappingProxyType({}),
+        cuts: Mapping[int, Sequence[range]] = MappingProxyType({}),
     ) -> None:
         self.claims = {each.tick: each for each in claims}
         self.first = first
@@ -127,7 +127,7 @@ class Ticks:
 
     def is_cut(self, lane: int, offset: int) -> bool:
         """Returns True for an offset that had records of two logs."""
-        return offset in self.cuts.get(lane, ())
+        return any(offset in each for each in self.cuts.get(lane, ()))
 
     def bounds(self, lane: int) -> tuple[int, int]:
         """Returns the offsets of a lane that the ticks take."""
@@ -136,7 +136,7 @@ class Ticks:
         return min(begins, default=0), max((self.end(each, lane) for each in own), default=0)
 
 
-def cut_offsets(claims: Mapping[int, Claim], stops: Iterable[Stop]) -> dict[int, range]:
+def cut_offsets(claims: Mapping[int, Claim], stops: Iterable[Stop]) -> dict[int, tuple[range, ...]]:
     """Returns the offsets of lanes at which logs were cut, by lane: they had records of a log of
     before, and may have others since. Rows of both stay.
 
@@ -144,22 +144,17 @@ def cut_offsets(claims: Mapping[int, Claim], stops: Iterable[Stop]) -> dict[int,
         claims: by tick. The ends of a lane that goes on at a cut fall.
         stops: of the newest tick.
     """
-    found: dict[int, range] = {}
-
-    def add(lane: int, begin: int, end: int) -> None:
-        known = found.get(lane, range(begin, end))
-        found[lane] = range(min(begin, known.start), max(end, known.stop))
-
+    found: defaultdict[int, set[range]] = defaultdict(set)
     for tick, claim in claims.items():
         before = claims.get(tick - 1)
         ends = zip(before.ends, claim.ends, strict=False) if before else ()
         for lane, (old, new) in enumerate(ends):
             if new < old:
-                add(lane, new, old)
+                found[lane].add(range(new, old))
     for lane, loss, _ in stops:
         if loss.kind is LossKind.SOURCE_TRUNCATED and loss.end is not None:
-            add(lane, loss.begin, loss.end)
-    return found
+            found[lane].add(range(loss.begin, loss.end))
+    return {lane: tuple(sorted(some, key=lambda each: each.start)) for lane, some in found.items()}
 
 
 def compared_rows(

@@ -542,7 +542,10 @@ def _batches(claims: Mapping[int, Claim], first: int, tick: Tick) -> Iterator[_B
 
 
 def _batch(
-    claims: Mapping[int, Claim], some: Sequence[int], tick: Tick, cuts: Mapping[int, range]
+    claims: Mapping[int, Claim],
+    some: Sequence[int],
+    tick: Tick,
+    cuts: Mapping[int, Sequence[range]],
 ) -> _Batch:
     of = [claims[each] for each in (some[0] - 1, *some) if each in claims]
     return _Batch(Ticks(of, some[0], tick.lanes, cuts), some[0], some[-1])

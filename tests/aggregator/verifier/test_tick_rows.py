@@ -176,7 +176,7 @@ def test_rows_of_a_log_that_was_cut_stay_beside_those_that_were_written_anew():
     former = [row(1, each, 0, each, order=each + 100 * (each > 2)) for each in range(5)]
     anew = [row(3, each, 0, 3 + each) for each in range(3)]
     cuts = cut_offsets({each.tick: each for each in claims}, ())
-    assert cuts == {0: range(3, 5)}
+    assert cuts == {0: (range(3, 5),)}
     logs = {0: log(*range(6))}
     found, it = difference([*former, *anew], logs, Ticks(claims, 1, LANES, cuts))
     assert (found, it.uncompared) == ({}, 4)
@@ -191,6 +191,15 @@ def test_where_a_lane_is_stopped_at_a_cut_its_rows_are_not_compared_with_what_wa
         Stop(0, Loss(LossKind.SOURCE_TRUNCATED, 3, 5)),
         Stop(1, Loss(LossKind.RETENTION_PASSED, 3, 5)),
     ]
-    assert cut_offsets({}, stops) == {0: range(3, 5)}
+    assert cut_offsets({}, stops) == {0: (range(3, 5),)}
     claims = {each.tick: each for each in (claim(1, 9, rows=9), claim(2, 4, rows=0))}
-    assert cut_offsets(claims, stops) == {0: range(3, 9)}
+    assert cut_offsets(claims, stops) == {0: (range(3, 5), range(4, 9))}
+
+
+def test_what_is_between_two_cuts_of_a_lane_is_compared():
+    ends = (9, 7, 60, 58, 59)
+    claims = [claim(tick, end, rows=0) for tick, end in enumerate(ends, 1)]
+    cuts = cut_offsets({each.tick: each for each in claims}, ())
+    ticks = Ticks(claims, 1, LANES, cuts)
+    cut = [offset for offset in range(70) if ticks.is_cut(0, offset)]
+    assert cut == [7, 8, 58, 59]
