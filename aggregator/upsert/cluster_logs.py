@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
@@ -29,6 +29,7 @@ from replicator.kafka.client.cluster import Answered, Cluster, Forbidden
 from replicator.kafka.client.epoch_regress import EpochRegress
 from replicator.kafka.client.loss import Loss, LossKind
 from replicator.runtime.backoff import Backoff
+from replicator.runtime.clock import monotonic
 from replicator.runtime.gather import gather_or_cancel
 from replicator.runtime.report_once import ReportOnce
 from replicator.runtime.run_in_thread import run_in_thread
@@ -39,6 +40,8 @@ PAUSE_SECONDS = (0.5, 10.0)
 """Pauses before a cluster that did not answer is asked again."""
 LEADER_SECONDS = 5.0
 """Longest wait for what a new leader says of its log; until then its lane takes nothing."""
+SILENT_SECONDS = 10.0
+"""Pause before a new leader that has said nothing is asked again: ticks wait for it each time."""
 _ELSEWHERE = (LossKind.RETENTION_PASSED, LossKind.SOURCE_WENT_BACK)
 """Losses behind which a lane does not go on in the log of the epoch that its tick names."""
 
@@ -67,6 +70,7 @@ class ClusterLogs:
         look_seconds: pause between two looks at the log ends.
         refresh_seconds: pause between two looks at the topics and the log starts.
         changed: set when a look shows something new.
+        clock: monotonic, in seconds.
     """
 
     name: ClusterName
@@ -77,6 +81,7 @@ class ClusterLogs:
     look_seconds: float
     refresh_seconds: float
     changed: asyncio.Event
+    clock: Callable[[], float] = monotonic
     trouble: str = field(init=False, default="not asked yet")
     """Reason why nothing is known of the cluster now; empty if something is."""
     logs: Mapping[Lane, LaneLog | None] = field(init=False, default_factory=dict)
@@ -87,6 +92,8 @@ class ClusterLogs:
     _reports: ReportOnce = field(init=False, default_factory=ReportOnce)
     _compared: dict[Lane, tuple[int, int, int]] = field(init=False, default_factory=dict)
     """Answers of new leaders: the epoch that was asked about, that of the leader, and the end."""
+    _silent: dict[Lane, tuple[int, float]] = field(init=False, default_factory=dict)
+    """Epochs of leaders that have said nothing, and when each is asked again."""
     _older: dict[Lane, _OlderLane] = field(init=False, default_factory=dict)
 
     @property
@@ -135,6 +142,9 @@ class ClusterLogs:
         known = self._compared.get(lane)
         if known is not None and known[:2] == (epoch, log.epoch):
             return log._replace(epoch_end=known[2])
+        silent, again_at = self._silent.get(lane, (-1, 0.0))
+        if silent == log.epoch and self.clock() < again_at:
+            return None
         self.cluster.watch({lane.topic})
         try:
             async with asyncio.timeout(LEADER_SECONDS):
@@ -147,7 +157,10 @@ class ClusterLogs:
                     await self.cluster.refresh()
         except Forbidden:
             raise
-        except (Answered, Unreachable, TimeoutError):
+        except (Answered, Unreachable):
+            return None
+        except TimeoutError:
+            self._silent[lane] = log.epoch, self.clock() + SILENT_SECONDS
             return None
         topic = self.cluster.topic(lane.topic)
         if topic is None or topic.id != lane.topic_id:
@@ -192,6 +205,16 @@ class ClusterLogs:
         self.trouble = why
         if self._reports.is_news(self.name, why):
             log.error("event=topics-unknown cluster=%s: %s", self.name.replace(" ", "-"), why)
+
+
+async def logs_behind(
+    clusters: Iterable[ClusterLogs], tick: Tick
+) -> dict[str, Mapping[Lane, LaneLog | None]]:
+    """Returns the logs of those clusters that answer, by name, as the tick behind this one may take
+    from them. Raises Forbidden."""
+    answering = [each for each in clusters if each.is_answering]
+    found = await gather_or_cancel(*(each.behind(tick) for each in answering))
+    return {str(each.name): logs for each, logs in zip(answering, found, strict=True)}
 
 
 def places_of(topics: Sequence[Topic]) -> list[TopicPartition]:

@@ -34,7 +34,7 @@ from aggregator.upsert.checkpoint import (
     held_by,
 )
 from aggregator.upsert.claims import TickRow, TickTable, What
-from aggregator.upsert.cluster_logs import ClusterLogs
+from aggregator.upsert.cluster_logs import ClusterLogs, logs_behind
 from aggregator.upsert.fact_reader import UpsertFactReader
 from aggregator.upsert.facts import LaneNote
 from aggregator.upsert.keeper_report import after_claim, stopped_lanes, unsettled_events, with_look
@@ -439,8 +439,7 @@ class KeeperRun:
             has_letters = self.claim is not None and self.claim.letters > 0
             is_old = self._age_seconds() >= min(REST_SECONDS, expiry.renewal_seconds)
             now_ms = await self._time_ms()
-            answering = [each for each in self._parts.logs if each.is_answering]
-            logs = {str(each.name): await each.behind(self._newest) for each in answering}
+            logs = await logs_behind(self._parts.logs, self._newest)
             tick = self._next(logs, now_ms, is_refresh_due=is_old or has_letters)
             if tick is not None:
                 await self._post(tick)

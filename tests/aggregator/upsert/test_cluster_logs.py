@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from uuid import UUID
 
 import pytest
 
-from aggregator.upsert.cluster_logs import ClusterLogs
+from aggregator.upsert.cluster_logs import SILENT_SECONDS, ClusterLogs, logs_behind
 from aggregator.upsert.tick import Lane, LaneRange, Stop, Tick
 from aggregator.upsert.tick_cut import LaneLog
 from balancer.topic_partition import TopicPartition
@@ -106,7 +107,8 @@ def logs(source, clock):
 
     admin = PlayedAdmin(LogOffset(150, 8))
     regress = EpochRegress(source, clock=lambda: clock[0])
-    logs = ClusterLogs(WEST, admin, source, regress, takes, 1.0, 1.0, asyncio.Event())
+    changed = asyncio.Event()
+    logs = ClusterLogs(WEST, admin, source, regress, takes, 1.0, 1.0, changed, lambda: clock[0])
     logs.logs = logs.look()
     return logs
 
@@ -147,6 +149,41 @@ async def test_a_lane_whose_leader_does_not_tell_takes_nothing(logs, source):
     assert await logs.behind(tick()) == {LANE: None}
     source.refusal, source.ends[7] = None, 100
     assert await logs.behind(tick()) == {LANE: SEEN._replace(epoch_end=100)}
+
+
+async def test_a_leader_that_says_nothing_holds_up_other_lanes_only_now_and_then(
+    logs, source, clock
+):
+    source.refusal = TimeoutError()
+    for _ in range(3):
+        assert await logs.behind(tick()) == {LANE: None}
+    assert source.asked == [(7, 8)]
+    source.refusal, source.ends[7] = None, 100
+    assert await logs.behind(tick()) == {LANE: None}
+    clock[0] += SILENT_SECONDS
+    assert await logs.behind(tick()) == {LANE: SEEN._replace(epoch_end=100)}
+
+
+async def test_yet_another_leader_is_asked_although_the_one_before_said_nothing(logs, source):
+    source.refusal = TimeoutError()
+    assert await logs.behind(tick()) == {LANE: None}
+    source.refusal, source.ends[7], logs.logs = None, 100, {LANE: SEEN._replace(epoch=9)}
+    assert (await logs.behind(tick()))[LANE].epoch_end == 100
+
+
+class MetCluster(SimpleNamespace):
+    """Logs of a cluster that tells nothing before others are asked too."""
+
+    async def behind(self, tick):
+        await self.barrier.wait()
+        return {tick.lanes[0]: None}
+
+
+async def test_all_clusters_that_answer_are_asked_at_once():
+    barrier = asyncio.Barrier(2)
+    clusters = [MetCluster(name=at, is_answering=at != 1, barrier=barrier) for at in range(3)]
+    async with asyncio.timeout(10):
+        assert await logs_behind(clusters, tick()) == {"0": {LANE: None}, "2": {LANE: None}}
 
 
 async def test_a_right_that_is_missing_is_told(logs, source):
