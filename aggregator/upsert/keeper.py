@@ -173,6 +173,9 @@ class TableKeeper:
     events_by_tick: Mapping[int, int] = field(init=False, default_factory=dict)
     """Numbers of ends of the ticks that are not settled, as far as this process claimed them. It is
     replaced with each claim, as the thread of the metrics page reads it."""
+    checked: TickName | None = field(init=False, default=None)
+    """Newest tick of the ledger as the servers were asked for rows of later ones, which are of a
+    ledger that lost ticks; None once another tick is cut. It reads a column of all rows."""
     _is_rotating: bool = field(init=False, default=False)
     """The next query begins with the state that the store has."""
     _lost: LostRange | None = field(init=False, default=None)
@@ -195,6 +198,7 @@ class TableKeeper:
 
     async def keep(self) -> None:
         """Keeps the table until cancelled. Raises Fenced: another keeper has the table's id."""
+        self.checked = None
         backoff = Backoff(*PAUSE_SECONDS)
         while True:
             began = time.monotonic()
@@ -238,15 +242,17 @@ class TableKeeper:
         claim = await run_in_thread(ticks.newest, What.CLAIM)
         claimed = claim.tick if claim else 0
         identity = Identity(parts.feed, parts.table.name, generation, parts.table.state_partitions)
+        cut_number = cut_last.number if cut_last else 0
+        ledger = TickName(generation, cut_number)
         # A tick that is to be done again may have rows.
-        has_redo = cut_last is not None and cut_last.number > claimed
+        is_checked = cut_number > claimed or ledger == self.checked
         with ExitStack() as holding:
             newest = await self._held(holding)
             found = Found(
-                ledger=TickName(generation, cut_last.number) if cut_last else None,
+                ledger=ledger if cut_last else None,
                 claimed=TickName(generation, claimed),
                 checkpoint=await run_in_thread(held_by, newest, identity),
-                stored=0 if has_redo else await run_in_thread(ticks.newest_stored),
+                stored=0 if is_checked else await run_in_thread(ticks.newest_stored),
             )
             decided = recovery(found)
             if self._is_rotating:
@@ -256,13 +262,15 @@ class TableKeeper:
                 parts.feed,
                 parts.table.name,
                 generation,
-                cut_last.number if cut_last else 0,
+                cut_number,
                 claimed,
                 decided.state,
                 decided.reason,
             )
             if decided.action is TickAction.STOP:
                 raise ContradictoryProgress(decided.reason)
+            if cut_number == claimed:
+                self.checked = ledger
             if cut_last and decided.action is TickAction.REDO:
                 cut_last = await self._with_gaps(holder, cut_last)
             rotate = parts.orders.due(RotateTable, parts.order_log(), time.time_ns() // 1_000_000)
@@ -517,6 +525,7 @@ class KeeperRun:
     async def _post(self, tick: Tick) -> None:
         """Commits a tick with the dead letters of the one before, then posts it. Raises Fenced."""
         effects = await self._letters()
+        self.keeper.checked = None
         await self._parts.tick_store.commit(self.holder, tick, effects=effects)
         self._cut_at = time.monotonic()
         self._is_claimed.clear()
