@@ -59,6 +59,7 @@ from replicator.orders.order_log import OrderLog
 from replicator.orders.order_records import RotateTable
 from replicator.runtime.backoff import Backoff
 from replicator.runtime.error_text import error_text
+from replicator.runtime.gather import in_own_task
 from replicator.runtime.run_in_thread import run_in_thread
 
 log = logging.getLogger(__name__)
@@ -203,7 +204,7 @@ class TableKeeper:
         while True:
             began = time.monotonic()
             try:
-                await self._begin()
+                await in_own_task(self._begin())
             except Exception as error:
                 first = first_of(error)
                 if isinstance(first, Fenced):

@@ -129,7 +129,7 @@ class SettleSchedule:
     _times: dict[int, int] = field(init=False, default_factory=dict)
     """Times of claimed ticks that were looked at, by number."""
     _told: dict[tuple[Kind, str], str] = field(init=False, default_factory=dict)
-    """What was told last, by its kind and the part of the work; empty where all is well."""
+    """Texts that were told last, by kind and part of the work; empty where all is well."""
 
     async def keep(self, ticks: TickTable) -> None:
         """Settles the table until cancelled."""

@@ -249,12 +249,7 @@ class Scene:
         for daemon in self.daemons:
             daemon.process.kill()
         mains = [it.process.main for it in self.daemons if it.process.main is not None]
-        left = set(mains)
-        while left:
-            # A keeper that fails just as it is cancelled goes on, and is cancelled again.
-            for main in left:
-                main.cancel()
-            _, left = await asyncio.wait(left, timeout=1.0)
+        await asyncio.gather(*mains, return_exceptions=True)
 
     def _close(self) -> None:
         for daemon in self.daemons:
