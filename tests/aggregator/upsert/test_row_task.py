@@ -94,6 +94,9 @@ class StoredWorker(RowWorker):
             "west regional": brokers(orders0=deleted, orders1=Log.of(batch(3), stable=4))
         }
 
+    def close(self):
+        self._loop.close()
+
     def _awaited(self, work):
         return self._loop.run_until_complete(work)
 
@@ -126,4 +129,4 @@ def test_what_is_lost_of_a_claimed_tick_leaves_the_dead_letters_of_all_else():
     assert [each.rows for each in notes] == [0, 0]
     with pytest.raises(RangeLost):
         list(worker.read(replace(task, is_claimed=False)))
-    worker._loop.close()
+    worker.close()
