@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import struct
 from dataclasses import replace
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -303,7 +304,7 @@ async def test_what_is_left_of_spans_is_read_once_beside_what_is_lost():
     deleted = Log.of(batch(6), batch(7), start=6, stable=9)
     cut = Log.of(batch(0), batch(1), stable=2)
     logs = {"orders0": whole, "orders1": deleted, "orders2": whole, "orders3": cut}
-    cluster = brokers(**logs, returns0=whole)
+    cluster: Any = brokers(**logs, returns0=whole)
     spans = [
         span(0, 0, 1, 4),
         span(0, 0, 6, 8),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -90,9 +91,8 @@ class StoredWorker(RowWorker):
     def __post_init__(self):
         self._loop = asyncio.new_event_loop()
         deleted = Log.of(batch(4), start=4, stable=5)
-        self._clusters = {
-            "west regional": brokers(orders0=deleted, orders1=Log.of(batch(3), stable=4))
-        }
+        cluster: Any = brokers(orders0=deleted, orders1=Log.of(batch(3), stable=4))
+        self._clusters = {"west regional": cluster}
 
     def close(self):
         self._loop.close()
