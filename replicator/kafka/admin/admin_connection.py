@@ -5,7 +5,13 @@ from collections.abc import Mapping
 from concurrent.futures import Future
 from typing import Any, NamedTuple, TypeVar
 
-from confluent_kafka import IsolationLevel, KafkaError, KafkaException, TopicPartition
+from confluent_kafka import (
+    OFFSET_INVALID,
+    IsolationLevel,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from replicator.config.topology import KafkaCluster
@@ -37,6 +43,17 @@ class LogOffset(NamedTuple):
 
     offset: int
     leader_epoch: int
+
+
+def log_offset(answer: Any) -> LogOffset | None:
+    """Returns the offset of an answer to ListOffsets; None for one that has none.
+
+    A broker that was just started may leave a partition out, and librdkafka gives no error for it.
+    """
+    if answer.offset == OFFSET_INVALID:
+        return None
+    epoch = -1 if answer.leader_epoch is None else int(answer.leader_epoch)
+    return LogOffset(int(answer.offset), epoch)
 
 
 def socket_timeout_ms(timeout_seconds: float) -> int:
@@ -140,9 +157,8 @@ class AdminConnection:
         for place, answer in answers.items():
             try:
                 doing = f"offsets of {place.topic}-{place.partition}"
-                told = self.wait(answer, doing)
-                epoch = -1 if told.leader_epoch is None else int(told.leader_epoch)
-                found[place] = LogOffset(int(told.offset), epoch)
+                told = log_offset(self.wait(answer, doing))
+                found[place] = told or Outdated(self.name, f"{doing}: answered without an offset")
             except (UnknownTopic, Refused) as error:
                 found[place] = error
         return found

@@ -26,6 +26,7 @@ from confluent_kafka.admin import AdminClient, OffsetSpec
 
 from replicator.config.topology import KafkaCluster
 from replicator.kafka.admin.admin import Admin
+from replicator.kafka.admin.admin_connection import log_offset
 from replicator.kafka.admin.admin_error import OUTDATED, PASSING, kafka_error
 from replicator.kafka.tail.stall import STALL_SECONDS, StallWatch
 from replicator.kafka.tail.tail_position import Portion, Reading, Record, TailPosition, beginnings
@@ -311,7 +312,8 @@ class LogEnds:
         refusals: dict[int, KafkaError] = {}
         for partition, answer in self._answers.items():
             try:
-                ends[partition.partition] = int(answer.result().offset)
+                if (end := log_offset(answer.result())) is not None:
+                    ends[partition.partition] = end.offset
             except KafkaException as failure:
                 refusals[partition.partition] = kafka_error(failure)
         self._answers = None

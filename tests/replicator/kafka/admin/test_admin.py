@@ -7,12 +7,17 @@ from pathlib import Path
 
 import pytest
 import trustme
-from confluent_kafka import KafkaError, KafkaException
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import OFFSET_INVALID, KafkaError, KafkaException
+from confluent_kafka.admin import AdminClient, ListOffsetsResultInfo
 
 from replicator.config.security import Security
 from replicator.config.topology import KafkaCluster
-from replicator.kafka.admin.admin_connection import AdminConnection, socket_timeout_ms
+from replicator.kafka.admin.admin_connection import (
+    AdminConnection,
+    LogOffset,
+    log_offset,
+    socket_timeout_ms,
+)
 from replicator.kafka.admin.admin_error import (
     AdminError,
     AdminUnreachable,
@@ -26,6 +31,16 @@ from replicator.kafka.admin.admin_error import (
 )
 from replicator.kafka.admin.listening import REFUSAL_SECONDS, check_listening
 from tests.addresses import dropping, refusing, silent
+
+# -- Answers without an offset
+
+
+def test_a_log_of_which_a_broker_tells_no_offset_has_none():
+    """It would be taken for a log that was cut."""
+    assert log_offset(ListOffsetsResultInfo(OFFSET_INVALID, -1, -1)) is None
+    assert log_offset(ListOffsetsResultInfo(7, -1, 3)) == LogOffset(7, 3)
+    assert log_offset(ListOffsetsResultInfo(0, -1, -1)) == LogOffset(0, -1)
+
 
 # -- Unreadable security files are reported before any broker is asked.
 
