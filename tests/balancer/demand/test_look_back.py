@@ -87,7 +87,7 @@ def test_windows_of_a_clock_that_was_ahead_are_forgotten():
 
 
 def test_a_hundred_thousand_partitions_are_computed_within_seconds():
-    """Takes 0.8 s on two cores; the limit leaves room for slower machines."""
+    """Takes 0.8 CPU s; the limit leaves room for slower machines."""
     partitions = tuple(
         TopicPartition(f"t{number // 100}", number % 100) for number in range(100_000)
     )
@@ -97,6 +97,6 @@ def test_a_hundred_thousand_partitions_are_computed_within_seconds():
         begins = np.full(len(partitions), NOON + at * MINUTE)
         columns = (random.integers(0, 10**8, len(partitions)) for _ in range(2))
         back.add(WindowColumns(partitions, begins, begins + MINUTE, *columns))
-    began = time.perf_counter()
+    began = time.process_time()
     assert len(back.rates(NOON + HOUR_MS)) == len(partitions)
-    assert time.perf_counter() - began < 5.0
+    assert time.process_time() - began < 5.0
