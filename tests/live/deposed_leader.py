@@ -17,7 +17,7 @@ from tests.live.stage import Stage
 
 LEADER, FOLLOWER = 1, 2
 REPLICATED_BY_TWO = [[LEADER, FOLLOWER]]
-PATIENCE_SECONDS = 60.0
+PATIENCE_SECONDS = 120.0
 
 
 class ElectResponse(Response):

@@ -19,7 +19,7 @@ from tests.live.deposed_leader import REPLICATED_BY_TWO, DeposedLeader
 from tests.live.hand import Gate, names_topic
 from tests.live.stage import COMPACTED, SELDOM
 
-SESSION_MS = 20_000
+SESSION_MS = 40_000
 """Broker session timeout: for this long a stopped follower stays in sync, and a dead leader keeps
 its leadership. A carrier has to be frozen within it, on a busy machine too."""
 
@@ -27,7 +27,10 @@ its leadership. A carrier has to be frozen within it, on a busy machine too."""
 @pytest.fixture(scope="module")
 def three(tmp_path_factory):
     directory = tmp_path_factory.mktemp("three")
-    properties = {"broker.session.timeout.ms": SESSION_MS}
+    properties = {
+        "broker.session.timeout.ms": SESSION_MS,
+        "replica.lag.time.max.ms": 2 * SESSION_MS,
+    }
     with KafkaCluster("three", directory, brokers=3, properties=properties) as cluster:
         yield cluster
 
