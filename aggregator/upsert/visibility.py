@@ -134,10 +134,10 @@ def has_ends(settled: int, horizon: int) -> bool:
     return settled >= horizon
 
 
-def next_horizon(
+def oldest_readable(
     points: Iterable[SettlePoint], now_ms: int, history_seconds: float, *, before: int = 0
 ) -> int:
-    """Returns the oldest mark that has to be readable: a settle point.
+    """Returns the oldest mark that has to be readable: a settle point. The horizon is never later.
 
     Args:
         points: that were published.

@@ -113,7 +113,7 @@ def test_whatever_rests_and_clocks_did_all_that_may_be_read_is_kept(steps, histo
             continue
         points = [SettlePoint(each.tick, each.time_ms) for each in ticks.rows
                   if each.what is What.SETTLED]  # fmt: skip
-        assert last <= found.tick <= visibility.next_horizon(points, time_ms, history)
+        assert last <= found.tick <= visibility.oldest_readable(points, time_ms, history)
         last = found.tick
         # The newest tick that is not later than a time within the history.
         as_of = max((at for at, of in times.items() if of <= time_ms - history * 1000), default=0)

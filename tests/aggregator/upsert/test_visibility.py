@@ -19,7 +19,7 @@ from aggregator.upsert.visibility import (
     day_of,
     has_ends,
     has_settled,
-    next_horizon,
+    oldest_readable,
     remembered_since_s,
     row_id_end,
     settled_at,
@@ -127,10 +127,10 @@ def test_a_mark_outside_of_the_history_is_refused_naming_the_limit():
 
 def test_the_horizon_is_the_newest_settle_point_that_is_older_than_the_history():
     points = [SettlePoint(3, 1_000), SettlePoint(7, 2_000), SettlePoint(9, 3_000)]
-    assert next_horizon(points, 62_500, 60) == 7
-    assert next_horizon(points, 60_999, 60) == 0
-    assert next_horizon(points, 62_500, 60, before=8) == 8
-    assert next_horizon([], 62_500, 60) == 0
+    assert oldest_readable(points, 62_500, 60) == 7
+    assert oldest_readable(points, 60_999, 60) == 0
+    assert oldest_readable(points, 62_500, 60, before=8) == 8
+    assert oldest_readable([], 62_500, 60) == 0
 
 
 @given(st.lists(st.integers(0, 20)), st.integers(0, 20), st.integers(0, 5))

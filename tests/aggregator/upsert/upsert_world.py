@@ -20,7 +20,7 @@ from aggregator.upsert.tick import Lane, Tick, tick_of
 from aggregator.upsert.tick_codec import decode, encode
 from aggregator.upsert.tick_cut import LaneLog, tick_zero
 from aggregator.upsert.version import RowEnd, Version
-from aggregator.upsert.visibility import SettlePoint, next_horizon
+from aggregator.upsert.visibility import SettlePoint, oldest_readable
 from replicator.kafka.client.loss import Loss
 from replicator.kafka.protocol.offset_and_metadata import OffsetAndMetadata
 from tests.aggregator.upsert.upsert_rules import RETENTION_HOURS, Rules, States
@@ -237,7 +237,7 @@ class World:
             return 0
         points = [SettlePoint(each, self.ticks[each].time_ms) for each in store.points]
         now_ms = self.ticks[store.claimed].time_ms
-        return next_horizon(points, now_ms, HISTORY_SECONDS, before=store.horizon)
+        return oldest_readable(points, now_ms, HISTORY_SECONDS, before=store.horizon)
 
     def raise_horizon(self) -> None:
         """Publishes the horizon that the history allows."""

@@ -23,7 +23,7 @@ from aggregator.upsert.tick_codec import UnreadableTick
 from aggregator.upsert.tick_store import TickStore
 from aggregator.upsert.upsert_schema import FIRST_GENERATION
 from aggregator.upsert.version import RowEnd
-from aggregator.upsert.visibility import SettlePoint, next_horizon
+from aggregator.upsert.visibility import SettlePoint, oldest_readable
 from replicator.clickhouse.errors import code_of, reason
 from replicator.clickhouse.server import ClickHouse
 from replicator.config.cluster_name import ClusterName
@@ -354,7 +354,7 @@ def read_server(client: Client, database: str, table: UpsertTable, generation: i
     return ServerAnswer(
         claim=claim,
         settled=next((each for each in points if each.tick == own), None),
-        oldest=next_horizon(
+        oldest=oldest_readable(
             [SettlePoint(each.tick, each.time_ms) for each in points],
             newest,
             table.history_seconds,
