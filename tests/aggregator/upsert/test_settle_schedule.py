@@ -115,12 +115,17 @@ class Played:
     server: Server = field(default_factory=Server)
     ticks: Ticks = field(default_factory=Ticks)
     told: dict[Kind, str] = field(default_factory=dict)
+    all_told: list[str] = field(default_factory=list)
     plans: list[SettlePlan] = field(default_factory=list)
     schedule: SettleSchedule = field(init=False)
 
     def clock(self) -> float:
         self.seconds += self.step_seconds
         return self.seconds
+
+    def tell(self, kind: Kind, text: str) -> None:
+        self.told[kind] = text
+        self.all_told.append(text)
 
     def settle(self, plan: SettlePlan, *, timeout_seconds: float) -> Settled:
         assert timeout_seconds < HOUR
@@ -136,7 +141,7 @@ class Played:
             lambda ticks: of,
             TableOrders("f", "calls"),
             lambda: OrderLog({}),
-            lambda kind, text: self.told.update({kind: text}),
+            self.tell,
             clock=self.clock,
             look_seconds=0.001,
         )
@@ -235,14 +240,12 @@ def test_a_settling_that_fails_is_told_and_tried_again_within_a_minute_at_its_po
         return published(plan)
 
     played = Played(fails_once, step_seconds=20.0)
-    told: list[str] = []
 
     def is_over() -> bool:
-        told.append(played.told.get(Kind.SETTLING_FAILS, ""))
-        return len(played.plans) > 1 and not told[-1]
+        return len(played.plans) > 1 and not played.told[Kind.SETTLING_FAILS]
 
     asyncio.run(played.keep_until(is_over))
-    assert any("gone" in each for each in told)
+    assert "gone" in played.all_told
     assert [(plan.point, plan.is_begun) for plan in played.plans[:2]] == [(100, False), (100, True)]
     assert played.seconds < HOUR
 
